@@ -1,0 +1,225 @@
+/*
+ * Locks: order of levels, waits counted, condition variables.
+ */
+#include "tests/vmm/base/base_test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vmm/base/lock.h"
+
+struct fixture {
+	struct lock vm, device, log;
+	struct lock_cond cond;
+	unsigned counter;
+	atomic_bool held;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	lock_init(&f->vm, LOCK_LEVEL_VM, "vm");
+	lock_init(&f->device, LOCK_LEVEL_DEVICE, "device");
+	lock_init(&f->log, LOCK_LEVEL_LOG, "log");
+	lock_cond_init(&f->cond, "cond");
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	lock_cond_fini(&f->cond);
+	lock_fini(&f->log);
+	lock_fini(&f->device);
+	lock_fini(&f->vm);
+	free(f);
+	return 0;
+}
+
+static void ascending_levels_are_in_order(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = lock_order_violations();
+
+	lock_take(&f->vm);
+	lock_take(&f->device);
+	lock_take(&f->log);
+	lock_release(&f->log);
+	lock_release(&f->device);
+	lock_release(&f->vm);
+	assert_int_equal(lock_order_violations(), before);
+}
+
+#ifndef NDEBUG
+static void descending_levels_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = lock_order_violations();
+
+	lock_take(&f->device);
+	lock_take(&f->vm);
+	lock_release(&f->vm);
+	lock_release(&f->device);
+	assert_int_equal(lock_order_violations(), before + 1);
+}
+
+static void two_locks_of_one_level_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = lock_order_violations();
+	struct lock other;
+
+	lock_init(&other, LOCK_LEVEL_DEVICE, "other");
+	lock_take(&f->device);
+	lock_take(&other);
+	lock_release(&other);
+	lock_release(&f->device);
+	lock_fini(&other);
+	assert_int_equal(lock_order_violations(), before + 1);
+}
+
+static void waiting_for_a_condition_gives_the_level_up(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = lock_order_violations();
+
+	lock_take(&f->device);
+	assert_int_equal(lock_cond_wait_for(&f->cond, &f->device, 1000000), -ETIMEDOUT);
+	lock_release(&f->device);
+	lock_take(&f->vm);
+	lock_take(&f->device);
+	lock_release(&f->device);
+	lock_release(&f->vm);
+	assert_int_equal(lock_order_violations(), before);
+}
+#endif
+
+static void *add_under_lock(void *arg)
+{
+	struct fixture *f = arg;
+	unsigned i;
+
+	for (i = 0; i < 20000; i++) {
+		lock_take(&f->device);
+		f->counter++;
+		lock_release(&f->device);
+	}
+	return NULL;
+}
+
+static void lock_excludes(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t a, b;
+
+	pthread_create(&a, NULL, add_under_lock, f);
+	pthread_create(&b, NULL, add_under_lock, f);
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	assert_int_equal(f->counter, 40000);
+}
+
+static void uncontended_lock_counts_no_wait(void **state)
+{
+	struct fixture *f = *state;
+
+	add_under_lock(f);
+	assert_int_equal(atomic_load(&f->device.waits), 0);
+	assert_int_equal(atomic_load(&f->device.wait_ns), 0);
+}
+
+static void *hold_for_a_while(void *arg)
+{
+	struct fixture *f = arg;
+
+	lock_take(&f->device);
+	atomic_store(&f->held, true);
+	usleep(20000);
+	lock_release(&f->device);
+	return NULL;
+}
+
+static void contended_lock_counts_the_wait_and_its_time(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t holder;
+
+	pthread_create(&holder, NULL, hold_for_a_while, f);
+	while (!atomic_load(&f->held))
+		usleep(100);
+	lock_take(&f->device);
+	lock_release(&f->device);
+	pthread_join(holder, NULL);
+	assert_int_equal(atomic_load(&f->device.waits), 1);
+	assert_true(atomic_load(&f->device.wait_ns) > 1000000);
+}
+
+static void *signal_when_waited_for(void *arg)
+{
+	struct fixture *f = arg;
+
+	lock_take(&f->device);
+	f->counter = 1;
+	lock_cond_signal(&f->cond);
+	lock_release(&f->device);
+	return NULL;
+}
+
+static void condition_wakes_its_waiter(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t t;
+
+	lock_take(&f->device);
+	pthread_create(&t, NULL, signal_when_waited_for, f);
+	while (!f->counter)
+		lock_cond_wait(&f->cond, &f->device);
+	lock_release(&f->device);
+	pthread_join(t, NULL);
+	assert_int_equal(f->counter, 1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static void timed_wait_takes_its_time(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t begin = now_ns();
+
+	lock_take(&f->device);
+	while (lock_cond_wait_for(&f->cond, &f->device, 20000000) == 0)
+		;
+	lock_release(&f->device);
+	assert_true(now_ns() - begin >= 20000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		T(ascending_levels_are_in_order),
+#ifndef NDEBUG
+		T(descending_levels_are_counted),
+		T(two_locks_of_one_level_are_counted),
+		T(waiting_for_a_condition_gives_the_level_up),
+#endif
+		T(lock_excludes),
+		T(uncontended_lock_counts_no_wait),
+		T(contended_lock_counts_the_wait_and_its_time),
+		T(condition_wakes_its_waiter),
+		T(timed_wait_takes_its_time),
+	};
+
+	return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+}
