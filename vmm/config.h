@@ -1,0 +1,133 @@
+/*
+ * What a client asks for, as typed structs: no JSON above this line, no
+ * resources below it. Filled by api/fields and by the command line, checked
+ * for relations by config_check_*(). Strings are bounded and NUL-terminated;
+ * an empty string means "not given".
+ */
+#ifndef LULL_CONFIG_H
+#define LULL_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vmm/base/error.h"
+#include "vmm/base/log.h"
+#include "vmm/limits.h"
+
+enum huge_pages {
+	HUGE_PAGES_NONE,        /* anonymous memory with transparent huge pages (our default too) */
+	HUGE_PAGES_TRANSPARENT, /* the same, asked for by name */
+	HUGE_PAGES_2M,          /* hugetlbfs; reserved at start */
+};
+
+struct machine_config {
+	uint32_t vcpu_count;   /* 1..LIMIT_VCPUS */
+	uint64_t mem_size_mib; /* 1..LIMIT_MEM_MIB */
+	bool smt;              /* two threads a core; then vcpu_count is 1 or even */
+	bool track_dirty_pages;
+	enum huge_pages huge_pages;
+};
+
+struct boot_source_config {
+	char kernel_image_path[LIMIT_PATH];
+	char initrd_path[LIMIT_PATH];
+	char boot_args[LIMIT_CMDLINE * 4]; /* checked against LIMIT_CMDLINE with its own error */
+	bool has_boot_args;
+};
+
+/* size or refill_time_ms of 0 disables the bucket */
+struct token_bucket_config {
+	uint64_t size;
+	uint64_t refill_time_ms;
+	uint64_t one_time_burst;
+	bool present;
+};
+
+struct rate_limiter_config {
+	struct token_bucket_config bandwidth; /* bytes */
+	struct token_bucket_config ops;
+	bool present;
+};
+
+enum drive_cache_type { DRIVE_CACHE_UNSAFE, DRIVE_CACHE_WRITEBACK };
+enum drive_io_engine { DRIVE_IO_SYNC, DRIVE_IO_ASYNC };
+
+struct drive_config {
+	char drive_id[LIMIT_ID + 1];
+	char path_on_host[LIMIT_PATH];
+	char partuuid[LIMIT_ID + 1];
+	bool is_root_device;
+	bool is_read_only;
+	enum drive_cache_type cache_type; /* WRITEBACK offers FLUSH to the guest */
+	enum drive_io_engine io_engine;
+	struct rate_limiter_config rate_limiter;
+};
+
+struct net_config {
+	char iface_id[LIMIT_ID + 1];
+	char host_dev_name[LIMIT_PATH]; /* a TAP's name, or the path of a macvtap node */
+	uint8_t guest_mac[6];
+	bool has_guest_mac;
+	uint32_t mtu; /* 68..65535; 0: not offered to the guest */
+	struct rate_limiter_config rx_rate_limiter;
+	struct rate_limiter_config tx_rate_limiter;
+};
+
+struct entropy_config {
+	struct rate_limiter_config rate_limiter;
+};
+
+enum console_kind { CONSOLE_STDIO, CONSOLE_FILE, CONSOLE_PTY, CONSOLE_SOCKET, CONSOLE_NONE };
+
+struct serial_config {
+	enum console_kind console;
+	char path[LIMIT_PATH]; /* of a FILE (output only) or of a listening SOCKET */
+	struct token_bucket_config rate_limiter; /* output bytes; over it they are dropped */
+};
+
+struct logger_config {
+	char log_path[LIMIT_PATH];
+	char module[LIMIT_ID * 2 + 1];
+	enum log_level level;
+	bool show_level;
+	bool show_log_origin;
+};
+
+struct metrics_config {
+	char metrics_path[LIMIT_PATH];
+};
+
+/* What GET /vm/config shows. The has_ members say which resources were given. */
+struct vm_config {
+	struct machine_config machine;
+	struct boot_source_config boot_source;
+	struct drive_config drives[LIMIT_DRIVES];
+	uint32_t drive_count;
+	struct net_config nets[LIMIT_NETS];
+	uint32_t net_count;
+	struct entropy_config entropy;
+	struct serial_config serial;
+	struct logger_config logger;
+	struct metrics_config metrics;
+	bool has_boot_source;
+	bool has_entropy;
+	bool has_logger;
+	bool has_metrics;
+	bool boot_timer; /* --boot-timer */
+};
+
+/* 1 vCPU, 128 MiB, console on stdio, level info. */
+void config_init(struct vm_config *c);
+
+/* Relations that no single field shows. 0, or -EINVAL with the field named. */
+int config_check_machine(const struct machine_config *m, struct error *err);
+int config_check_boot_source(const struct boot_source_config *b, struct error *err);
+int config_check_drive(const struct vm_config *c, const struct drive_config *d,
+		       struct error *err);
+int config_check_net(const struct vm_config *c, const struct net_config *n, struct error *err);
+
+/* Index of the drive or interface of that id; -ENOENT. */
+int config_find_drive(const struct vm_config *c, const char *drive_id);
+int config_find_net(const struct vm_config *c, const char *iface_id);
+
+#endif

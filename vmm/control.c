@@ -1,0 +1,417 @@
+/*
+ * Commands and questions of clients. Threads: main. Locks: none.
+ * Not here: JSON and status codes (api/), how the VM does it (vm.c).
+ */
+#include "vmm/control.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "vmm/arch.h"
+#include "vmm/base/cleanup.h"
+#include "vmm/base/fd.h"
+#include "vmm/base/log.h"
+#include "vmm/base/ratelimit.h"
+#include "vmm/device_thread.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
+
+/* Questions */
+
+static enum control_phase client_phase(const struct vm *vm)
+{
+	switch (vm->state.phase) {
+	case VM_CONFIGURING:
+	case VM_STARTING:
+		return CONTROL_NOT_STARTED;
+	case VM_RUNNING:
+	case VM_PAUSING:
+		return CONTROL_RUNNING;
+	case VM_PAUSED:
+	case VM_RESUMING:
+		return CONTROL_PAUSED;
+	case VM_STOPPING:
+	case VM_ENDED:
+	case VM_PHASES:
+		break;
+	}
+	return CONTROL_ENDED;
+}
+
+void control_get_info(const struct vm *vm, struct control_vm_info *ret)
+{
+	enum control_phase phase = client_phase(vm);
+
+	*ret = (struct control_vm_info){
+		.id = vm->id,
+		.phase = phase,
+		.state = vm_phase_name(vm->state.phase),
+		.reason = vm_end_reason_name(vm->state.reason),
+		.pid = getpid(),
+	};
+	if (phase != CONTROL_NOT_STARTED && vm->started_ns)
+		ret->uptime_ms = (ratelimit_now() - vm->started_ns) / 1000000;
+}
+
+const struct vm_config *control_get_config(const struct vm *vm)
+{
+	return &vm->config;
+}
+
+size_t control_vcpu_count(const struct vm *vm)
+{
+	return vm->vcpu_count;
+}
+
+static const char *vcpu_state_name(const struct vcpu *v)
+{
+	static const char *const names[] = {
+		[VCPU_CREATED] = "created",
+		[VCPU_RUNNING] = "running",
+		[VCPU_PARKED] = "paused",
+		[VCPU_STOPPED] = "stopped",
+	};
+
+	return names[atomic_load_explicit(&v->state, memory_order_acquire)];
+}
+
+int control_get_vcpu(const struct vm *vm, size_t index, struct control_vcpu_info *ret)
+{
+	const struct vcpu *v;
+	uint32_t reason;
+
+	if (index >= vm->vcpu_count)
+		return -ENOENT;
+	v = vm->vcpus[index];
+	*ret = (struct control_vcpu_info){
+		.index = v->index,
+		.tid = atomic_load_explicit(&v->tid, memory_order_acquire),
+		.state = vcpu_state_name(v),
+		.exits = metric_read(&v->interrupted),
+	};
+	for (reason = 0; reason < VCPU_EXIT_REASONS; reason++)
+		ret->exits += metric_read(&v->exits[reason]);
+	return 0;
+}
+
+void control_vcpu_exits(const struct vm *vm, size_t index,
+			void (*fn)(void *arg, const char *reason, uint64_t count), void *arg)
+{
+	const struct vcpu *v;
+	uint32_t reason;
+
+	if (index >= vm->vcpu_count)
+		return;
+	v = vm->vcpus[index];
+	for (reason = 0; reason < VCPU_EXIT_REASONS; reason++) {
+		uint64_t count = metric_read(&v->exits[reason]);
+		const char *name = vcpu_exit_name(reason);
+
+		if (count)
+			fn(arg, name ? name : "other", count);
+	}
+	if (metric_read(&v->interrupted))
+		fn(arg, "interrupted", metric_read(&v->interrupted));
+}
+
+size_t control_device_count(const struct vm *vm)
+{
+	return vm->devices.count;
+}
+
+int control_get_device(const struct vm *vm, size_t index, struct control_device_info *ret)
+{
+	const struct device *d;
+
+	if (index >= vm->devices.count)
+		return -ENOENT;
+	d = vm->devices.devices[index];
+	*ret = (struct control_device_info){
+		.id = d->id,
+		.type = d->type,
+		.status = vm->devices.paused ? "paused" :
+			  d->ops->status     ? d->ops->status(d) :
+					       "active",
+		.base = d->base,
+		.size = d->size,
+		.gsi = d->gsi,
+		.tid = d->thread ? device_thread_tid(d->thread) : 0,
+	};
+	return 0;
+}
+
+/* Configuration */
+
+/* Clients see a VM that is starting as one not started: what it is made of is frozen. */
+static int check_configuring(const struct vm *vm, struct error *err)
+{
+	if (vm->state.phase == VM_CONFIGURING)
+		return 0;
+	return error_set(err, -EBUSY, "the VM is %s", vm_phase_name(vm->state.phase));
+}
+
+int control_put_machine(struct vm *vm, const struct machine_config *m, struct error *err)
+{
+	int ret = check_configuring(vm, err);
+
+	if (ret == 0)
+		ret = config_check_machine(m, err);
+	if (ret == 0)
+		vm->config.machine = *m;
+	return ret;
+}
+
+static void replace_fd(int *fd, int with)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = with;
+}
+
+int control_put_boot_source(struct vm *vm, const struct boot_source_config *b, struct error *err)
+{
+	_cleanup_close_ int kernel = -EBADF, initrd = -EBADF;
+	int ret = check_configuring(vm, err);
+
+	if (ret == 0)
+		ret = config_check_boot_source(b, err);
+	if (ret < 0)
+		return ret;
+	kernel = fd_open_file(b->kernel_image_path, false, false, "The kernel file cannot be opened",
+			      err);
+	if (kernel < 0)
+		return kernel;
+	if (b->initrd_path[0]) {
+		initrd = fd_open_file(b->initrd_path, false, false, "The initrd file cannot be opened",
+				      err);
+		if (initrd < 0)
+			return initrd;
+	}
+	replace_fd(&vm->kernel_fd, fd_take(&kernel));
+	replace_fd(&vm->initrd_fd, fd_take(&initrd));
+	vm->config.boot_source = *b;
+	vm->config.has_boot_source = true;
+	return 0;
+}
+
+int control_put_drive(struct vm *vm, const struct drive_config *d, struct error *err)
+{
+	int at = config_find_drive(&vm->config, d->drive_id);
+	int ret = check_configuring(vm, err);
+	void *old = NULL, *backend;
+
+	if (ret == 0)
+		ret = config_check_drive(&vm->config, d, err);
+	if (ret < 0)
+		return ret;
+	if (at < 0 && vm->config.drive_count == LIMIT_DRIVES)
+		return error_set(err, -ENOSPC, "more than %d drives", LIMIT_DRIVES);
+	/* The old file of this drive goes first: it may be the same one, locked. */
+	if (at >= 0) {
+		old = vm->drive_backends[at];
+		vm->drive_backends[at] = NULL;
+		vm->classes->block->close(old);
+	}
+	ret = vm->classes->block->open(d, &backend, err);
+	if (ret < 0)
+		return ret; /* what was there is opened again by the start */
+	if (at < 0)
+		at = (int)vm->config.drive_count++;
+	vm->config.drives[at] = *d;
+	vm->drive_backends[at] = backend;
+	return 0;
+}
+
+int control_put_net(struct vm *vm, const struct net_config *n, struct error *err)
+{
+	int at = config_find_net(&vm->config, n->iface_id);
+	int ret = check_configuring(vm, err);
+	void *backend;
+
+	if (ret == 0)
+		ret = config_check_net(&vm->config, n, err);
+	if (ret < 0)
+		return ret;
+	if (at < 0 && vm->config.net_count == LIMIT_NETS)
+		return error_set(err, -ENOSPC, "more than %d network interfaces", LIMIT_NETS);
+	/* As with drives: the TAP may be the same one. */
+	if (at >= 0) {
+		vm->classes->net->close(vm->net_backends[at]);
+		vm->net_backends[at] = NULL;
+	}
+	ret = vm->classes->net->open(n, &backend, err);
+	if (ret < 0)
+		return ret;
+	if (at < 0)
+		at = (int)vm->config.net_count++;
+	vm->config.nets[at] = *n;
+	vm->net_backends[at] = backend;
+	return 0;
+}
+
+int control_put_entropy(struct vm *vm, const struct entropy_config *e, struct error *err)
+{
+	int ret = check_configuring(vm, err);
+
+	if (ret < 0)
+		return ret;
+	vm->config.entropy = *e;
+	vm->config.has_entropy = true;
+	return 0;
+}
+
+int control_put_serial(struct vm *vm, const struct serial_config *s, struct error *err)
+{
+	int ret = check_configuring(vm, err);
+
+	if (ret == 0)
+		vm->config.serial = *s;
+	return ret;
+}
+
+int control_put_logger(struct vm *vm, const struct logger_config *l, struct error *err)
+{
+	int ret = l->log_path[0] ? log_set_target(l->log_path, err) : 0;
+
+	if (ret < 0)
+		return ret;
+	log_set_level(l->level);
+	log_set_format(l->show_level, l->show_log_origin);
+	log_set_module(l->module);
+	vm->config.logger = *l;
+	vm->config.has_logger = true;
+	return 0;
+}
+
+int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct error *err)
+{
+	int ret = metrics_set_target(vm->metrics, m->metrics_path, err);
+
+	if (ret < 0)
+		return ret;
+	vm->config.metrics = *m;
+	vm->config.has_metrics = true;
+	return 0;
+}
+
+/* A drive gets another file while the guest runs. */
+
+struct patch_job {
+	struct vm *vm;
+	struct device *device;
+	int drive;
+	struct drive_config config;
+	void *backend;
+	int code;
+	struct error err;
+	control_done_fn done;
+	void *arg;
+};
+
+static void patch_finish(void *arg)
+{
+	struct patch_job *job = arg;
+
+	if (job->code == 0)
+		job->vm->config.drives[job->drive] = job->config;
+	else
+		job->vm->classes->block->close(job->backend);
+	job->done(job->arg, job->code, job->code ? &job->err : NULL);
+	free(job);
+}
+
+static void patch_exchange(void *arg)
+{
+	struct patch_job *job = arg;
+
+	job->code = job->device->ops->exchange(job->device, job->backend, &job->err);
+	if (event_loop_post(job->vm->loop, patch_finish, job) < 0)
+		log_error("drive %s: no memory to answer its update", job->config.drive_id);
+}
+
+/* Opens the new file; a negative errno leaves nothing behind but the job. */
+static int patch_prepare(struct patch_job *job, const char *drive_id, const char *path)
+{
+	struct vm *vm = job->vm;
+
+	job->drive = config_find_drive(&vm->config, drive_id);
+	job->device = device_set_find(&vm->devices, vm->classes->block->type, drive_id);
+	if (job->drive < 0 || !job->device || !job->device->ops->exchange)
+		return error_set(&job->err, -ENOENT,
+				 "Failed perform action on device: Device not found");
+	job->config = vm->config.drives[job->drive];
+	snprintf(job->config.path_on_host, sizeof(job->config.path_on_host), "%s", path);
+	return vm->classes->block->open(&job->config, &job->backend, &job->err);
+}
+
+void control_patch_drive(struct vm *vm, const char *drive_id, const char *path_on_host,
+			 control_done_fn done, void *arg)
+{
+	struct patch_job *job = calloc(1, sizeof(*job));
+	struct error err;
+	int ret;
+
+	if (!job) {
+		error_set(&err, -ENOMEM, "no memory for the update");
+		done(arg, -ENOMEM, &err);
+		return;
+	}
+	job->vm = vm;
+	job->done = done;
+	job->arg = arg;
+	ret = patch_prepare(job, drive_id, path_on_host);
+	if (ret == 0) {
+		ret = event_loop_post(device_thread_loop(job->device->thread), patch_exchange,
+				      job);
+		if (ret == 0)
+			return;
+		error_set(&job->err, ret, "no memory for the update");
+		vm->classes->block->close(job->backend);
+	}
+	done(arg, ret, &job->err);
+	free(job);
+}
+
+/* Life cycle */
+
+void control_start(struct vm *vm, control_done_fn done, void *arg)
+{
+	struct error err;
+
+	if (vm->config.has_boot_source) {
+		vm_start(vm, done, arg);
+		return;
+	}
+	error_set(&err, -EINVAL, "Cannot start microvm without kernel configuration.");
+	done(arg, -EINVAL, &err);
+}
+
+void control_pause(struct vm *vm, control_done_fn done, void *arg)
+{
+	vm_pause(vm, done, arg);
+}
+
+void control_resume(struct vm *vm, control_done_fn done, void *arg)
+{
+	vm_resume(vm, done, arg);
+}
+
+int control_send_ctrl_alt_del(struct vm *vm, struct error *err)
+{
+	return arch_ctrl_alt_del(vm, err);
+}
+
+int control_flush_metrics(struct vm *vm, struct error *err)
+{
+	return metrics_flush(vm->metrics, err);
+}
+
+void control_stop(struct vm *vm, const char *reason)
+{
+	log_always("the VM is asked to stop: %s", reason);
+	vm_end(vm, VM_END_STOPPED);
+}

@@ -1,0 +1,84 @@
+/*
+ * KVM, one typed function per ioctl. Nothing else in the core or the
+ * architectures calls ioctl on a KVM descriptor.
+ *
+ * All go through a table of four system calls, so that tests run the whole
+ * daemon over a KVM of their own. Each returns 0 or a value, or a negative
+ * errno, and logs nothing. EINTR is retried, except by kvm_vcpu_run().
+ *
+ * Threads: any; vCPU calls on the vCPU's thread (or before it runs).
+ * Requests of one architecture only live in that architecture's folder.
+ */
+#ifndef LULL_KVM_H
+#define LULL_KVM_H
+
+#include <linux/kvm.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "vmm/base/error.h"
+
+struct kvm_ops {
+	int (*open)(const char *path);                           /* fd, or -1 and errno */
+	int (*close)(int fd);
+	int (*ioctl)(int fd, unsigned long request, void *arg);  /* as ioctl(2) */
+	void *(*mmap)(int fd, size_t bytes);                     /* MAP_FAILED and errno */
+	int (*munmap)(void *p, size_t bytes);
+};
+
+/* The kernel's. */
+extern const struct kvm_ops kvm_ops_linux;
+
+/* A KVM descriptor of any of the three kinds: system, VM, vCPU. */
+struct kvm_fd {
+	const struct kvm_ops *ops;
+	int fd; /* -EBADF when closed */
+};
+
+#define KVM_RESULT __attribute__((warn_unused_result))
+
+/* The raw door, for the typed functions here and in arch-*. */
+int kvm_ioctl(struct kvm_fd k, unsigned long request, void *arg) KVM_RESULT;
+
+/* Calls a request that takes a struct: its size must be the one the request encodes. */
+#define kvm_ioctl_ptr(k, request, ptr)                                              \
+	({                                                                          \
+		_Static_assert(sizeof(*(ptr)) == _IOC_SIZE(request),                \
+			       #request " takes another struct");                   \
+		kvm_ioctl(k, request, (void *)(uintptr_t)(ptr));                    \
+	})
+/* Calls a request that takes a plain value. */
+#define kvm_ioctl_val(k, request, value)                                            \
+	({                                                                          \
+		_Static_assert(_IOC_DIR(request) == _IOC_NONE, #request " takes a pointer"); \
+		kvm_ioctl(k, request, (void *)(uintptr_t)(value));                  \
+	})
+
+/* System */
+int kvm_open(const struct kvm_ops *ops, struct kvm_fd *ret, struct error *err) KVM_RESULT;
+void kvm_close(struct kvm_fd *k);
+int kvm_check_extension(struct kvm_fd k, int capability) KVM_RESULT;
+int kvm_create_vm(struct kvm_fd kvm, struct kvm_fd *ret_vm) KVM_RESULT;
+/* Bytes of the kvm_run mapping. */
+int kvm_vcpu_mmap_size(struct kvm_fd kvm) KVM_RESULT;
+
+/* VM */
+int kvm_enable_vm_cap(struct kvm_fd vm, uint32_t capability, uint64_t arg0) KVM_RESULT;
+int kvm_set_user_memory_region(struct kvm_fd vm, uint32_t slot, uint32_t flags, uint64_t gpa,
+			       uint64_t size, void *hva) KVM_RESULT;
+int kvm_create_irqchip(struct kvm_fd vm) KVM_RESULT;
+int kvm_irq_line(struct kvm_fd vm, uint32_t gsi, bool level) KVM_RESULT;
+int kvm_irqfd(struct kvm_fd vm, uint32_t gsi, int fd, bool assign) KVM_RESULT;
+int kvm_ioeventfd(struct kvm_fd vm, bool pio, uint64_t address, uint32_t width, uint64_t value,
+		  int fd, bool assign) KVM_RESULT;
+int kvm_create_vcpu(struct kvm_fd vm, uint32_t id, struct kvm_fd *ret_vcpu) KVM_RESULT;
+
+/* vCPU */
+int kvm_map_run(struct kvm_fd vcpu, size_t bytes, struct kvm_run **ret_run) KVM_RESULT;
+void kvm_unmap_run(struct kvm_fd vcpu, struct kvm_run *run, size_t bytes);
+/* 0, or a negative errno; -EINTR means a kick. */
+int kvm_vcpu_run(struct kvm_fd vcpu) KVM_RESULT;
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * What an exit from KVM_RUN leads to: one table, one short handler a reason.
+ *
+ * Threads: the vCPU's. Locks: none here; a device takes its own.
+ * Not here: reasons of one architecture only (arch_vcpu_exit()).
+ */
+#include "vmm/vcpu.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "vmm/base/bits.h"
+#include "vmm/base/log.h"
+#include "vmm/vm.h"
+
+const struct metric_field vcpu_metric_fields[] = {
+	METRIC(struct vcpu_metrics, exit_io_in),
+	METRIC(struct vcpu_metrics, exit_io_out),
+	METRIC(struct vcpu_metrics, exit_mmio_read),
+	METRIC(struct vcpu_metrics, exit_mmio_write),
+	METRIC(struct vcpu_metrics, failures),
+	{ 0 },
+};
+
+typedef enum vcpu_exit_result (*exit_fn)(struct vcpu *v);
+
+static enum vcpu_exit_result end(struct vcpu *v, enum vm_end_reason reason)
+{
+	vm_request_end(v->vm, reason);
+	return VCPU_STOP;
+}
+
+static enum vcpu_exit_result act(struct vcpu *v, enum bus_action action)
+{
+	switch (action) {
+	case BUS_DONE:
+		return VCPU_CONTINUE;
+	case BUS_GUEST_RESET:
+		return end(v, VM_END_GUEST_RESET);
+	case BUS_GUEST_POWEROFF:
+		return end(v, VM_END_GUEST_POWEROFF);
+	}
+	return VCPU_CONTINUE;
+}
+
+/* Both hosts that run KVM for us are little-endian, as their guests' buses are. */
+static uint64_t load_value(const uint8_t *data, unsigned width)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, data, width);
+	return value;
+}
+
+static void store_value(uint8_t *data, unsigned width, uint64_t value)
+{
+	memcpy(data, &value, width);
+}
+
+/* String instructions (INS, OUTS) come with a count: all of it is done in one exit. */
+static enum vcpu_exit_result exit_io(struct vcpu *v)
+{
+	struct kvm_run *run = v->run;
+	unsigned width = run->io.size;
+	uint8_t *data = (uint8_t *)run + run->io.data_offset;
+	uint32_t i;
+
+	if (width != 1 && width != 2 && width != 4)
+		return VCPU_CONTINUE;
+	if (!range_inside(run->io.data_offset, (uint64_t)width * run->io.count, 0, v->run_bytes))
+		return end(v, VM_END_INTERNAL);
+	metric_count(run->io.direction == KVM_EXIT_IO_IN ? &v->metrics.exit_io_in :
+							   &v->metrics.exit_io_out);
+	for (i = 0; i < run->io.count; i++, data += width) {
+		enum bus_action action = BUS_DONE;
+
+		if (run->io.direction == KVM_EXIT_IO_IN)
+			store_value(data, width, bus_read(&v->lookup, BUS_PIO, run->io.port, width));
+		else
+			action = bus_write(&v->lookup, BUS_PIO, run->io.port, width,
+					   load_value(data, width));
+		if (action != BUS_DONE)
+			return act(v, action);
+	}
+	return VCPU_CONTINUE;
+}
+
+static enum vcpu_exit_result exit_mmio(struct vcpu *v)
+{
+	struct kvm_run *run = v->run;
+	unsigned width = run->mmio.len;
+
+	if (width != 1 && width != 2 && width != 4 && width != 8) {
+		/* an access split over pages or a vector: nothing of ours takes it */
+		memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
+		return VCPU_CONTINUE;
+	}
+	metric_count(run->mmio.is_write ? &v->metrics.exit_mmio_write :
+					  &v->metrics.exit_mmio_read);
+	if (run->mmio.is_write)
+		return act(v, bus_write(&v->lookup, BUS_MMIO, run->mmio.phys_addr, width,
+					load_value(run->mmio.data, width)));
+	store_value(run->mmio.data, width,
+		    bus_read(&v->lookup, BUS_MMIO, run->mmio.phys_addr, width));
+	return VCPU_CONTINUE;
+}
+
+static enum vcpu_exit_result exit_shutdown(struct vcpu *v)
+{
+	char text[512];
+
+	arch_vcpu_describe(v, text, sizeof(text));
+	log_warn("vCPU %u: triple fault: %s", v->index, text);
+	return end(v, VM_END_GUEST_TRIPLE_FAULT);
+}
+
+static enum vcpu_exit_result exit_system_event(struct vcpu *v)
+{
+	switch (v->run->system_event.type) {
+	case KVM_SYSTEM_EVENT_SHUTDOWN:
+		return end(v, VM_END_GUEST_POWEROFF);
+	case KVM_SYSTEM_EVENT_RESET:
+		return end(v, VM_END_GUEST_RESET);
+	default:
+		log_error("vCPU %u: system event %u: the guest has crashed", v->index,
+			  v->run->system_event.type);
+		return end(v, VM_END_VCPU_FAILED);
+	}
+}
+
+static enum vcpu_exit_result exit_fail_entry(struct vcpu *v)
+{
+	log_error("vCPU %u: KVM cannot enter the guest: hardware reason 0x%llx", v->index,
+		  (unsigned long long)v->run->fail_entry.hardware_entry_failure_reason);
+	return end(v, VM_END_VCPU_FAILED);
+}
+
+static enum vcpu_exit_result exit_internal_error(struct vcpu *v)
+{
+	char text[512];
+
+	arch_vcpu_describe(v, text, sizeof(text));
+	log_error("vCPU %u: KVM internal error %u: %s", v->index, v->run->internal.suberror, text);
+	return end(v, VM_END_VCPU_FAILED);
+}
+
+/* Reasons that ask nothing of us. */
+static enum vcpu_exit_result exit_nothing(struct vcpu *v)
+{
+	return VCPU_CONTINUE;
+}
+
+static const struct {
+	const char *name;
+	exit_fn fn;
+} exits[VCPU_EXIT_REASONS] = {
+	[KVM_EXIT_UNKNOWN] = { "unknown", NULL },
+	[KVM_EXIT_EXCEPTION] = { "exception", NULL },
+	[KVM_EXIT_IO] = { "io", exit_io },
+	[KVM_EXIT_HYPERCALL] = { "hypercall", NULL },
+	[KVM_EXIT_DEBUG] = { "debug", exit_nothing },
+	[KVM_EXIT_HLT] = { "hlt", NULL },
+	[KVM_EXIT_MMIO] = { "mmio", exit_mmio },
+	[KVM_EXIT_IRQ_WINDOW_OPEN] = { "irq_window_open", exit_nothing },
+	[KVM_EXIT_SHUTDOWN] = { "shutdown", exit_shutdown },
+	[KVM_EXIT_FAIL_ENTRY] = { "fail_entry", exit_fail_entry },
+	[KVM_EXIT_INTR] = { "intr", exit_nothing },
+	[KVM_EXIT_INTERNAL_ERROR] = { "internal_error", exit_internal_error },
+	[KVM_EXIT_SYSTEM_EVENT] = { "system_event", exit_system_event },
+	[KVM_EXIT_IOAPIC_EOI] = { "ioapic_eoi", NULL },
+	[KVM_EXIT_ARM_NISV] = { "arm_nisv", NULL },
+	[KVM_EXIT_X86_RDMSR] = { "rdmsr", NULL },
+	[KVM_EXIT_X86_WRMSR] = { "wrmsr", NULL },
+	[KVM_EXIT_DIRTY_RING_FULL] = { "dirty_ring_full", NULL },
+	[KVM_EXIT_X86_BUS_LOCK] = { "bus_lock", exit_nothing },
+	[KVM_EXIT_NOTIFY] = { "notify", exit_nothing },
+};
+
+const char *vcpu_exit_name(uint32_t reason)
+{
+	return reason < VCPU_EXIT_REASONS ? exits[reason].name : NULL;
+}
+
+enum vcpu_exit_result vcpu_handle_exit(struct vcpu *v)
+{
+	uint32_t reason = v->run->exit_reason;
+
+	if (reason < VCPU_EXIT_REASONS && exits[reason].fn)
+		return exits[reason].fn(v);
+	return arch_vcpu_exit(v);
+}

@@ -1,0 +1,499 @@
+/*
+ * The VM: built in numbered steps, unmade in reverse; start, pause, resume and
+ * end as exchanges between the main thread, vCPU threads and device threads.
+ *
+ * Threads: main, except the functions that vm.h says vCPU threads call; those
+ * only post to the main loop. Locks: none.
+ * Not here: what clients may ask and when (control.c), phases (vm_state.c).
+ */
+#include "vmm/vm.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "vmm/arch.h"
+#include "vmm/base/bits.h"
+#include "vmm/base/log.h"
+#include "vmm/base/ratelimit.h"
+#include "vmm/vcpu.h"
+
+struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops *ops,
+		  const struct device_classes *classes, struct metrics *metrics,
+		  struct error *err)
+{
+	struct vm *vm = calloc(1, sizeof(*vm));
+
+	if (!vm) {
+		error_set(err, -ENOMEM, "no memory for the VM");
+		return NULL;
+	}
+	vm->id = id;
+	vm->loop = loop;
+	vm->kvm_ops = ops;
+	vm->classes = classes;
+	vm->metrics = metrics;
+	vm->kernel_fd = -EBADF;
+	vm->initrd_fd = -EBADF;
+	vm->kvm.fd = -EBADF;
+	vm->fd.fd = -EBADF;
+	config_init(&vm->config);
+	vm_state_init(&vm->state);
+	device_set_init(&vm->devices, loop);
+	return vm;
+}
+
+static int chip_set(void *chip, uint32_t gsi, bool level)
+{
+	const struct vm *vm = chip;
+
+	return kvm_irq_line(vm->fd, gsi, level);
+}
+
+static const struct irq_ops chip_ops = { .set = chip_set };
+
+void vm_irq_line_init(struct vm *vm, struct irq_line *line, uint32_t gsi)
+{
+	*line = (struct irq_line){
+		.ops = &chip_ops,
+		.chip = vm,
+		.gsi = gsi,
+		.raised = &vm->irq_edges,
+	};
+}
+
+static int assign_doorbell(void *arg, enum bus_kind kind, uint64_t address, unsigned width,
+			   uint64_t value, int fd, bool on)
+{
+	const struct vm *vm = arg;
+
+	return kvm_ioeventfd(vm->fd, kind == BUS_PIO, address, width, value, fd, on);
+}
+
+static const struct doorbell_ops doorbell_ops = { .assign = assign_doorbell };
+
+/* Steps of construction. Each may fail half-way; vm_unmake() takes any state. */
+
+static int make_kvm(struct vm *vm, struct error *err)
+{
+	int ret = kvm_open(vm->kvm_ops, &vm->kvm, err);
+
+	if (ret == 0)
+		ret = arch_check_host(vm, err);
+	if (ret < 0)
+		return ret;
+	ret = kvm_create_vm(vm->kvm, &vm->fd);
+	if (ret < 0)
+		return error_set_errno(err, ret, "KVM_CREATE_VM");
+	return 0;
+}
+
+static int check_host_memory(uint64_t bytes, struct error *err)
+{
+	struct sysinfo info;
+	uint64_t host;
+
+	if (sysinfo(&info) < 0)
+		return 0;
+	host = ((uint64_t)info.totalram + info.totalswap) * info.mem_unit;
+	if (bytes <= host)
+		return 0;
+	return error_set(err, -ENOMEM,
+			 "Invalid Memory Configuration: mem_size_mib is %llu, the host has %llu MiB",
+			 (unsigned long long)(bytes / MIB), (unsigned long long)(host / MIB));
+}
+
+static int make_memory(struct vm *vm, struct error *err)
+{
+	uint64_t bytes = vm->config.machine.mem_size_mib * MIB;
+	struct guest_mem_range ranges[LIMIT_MEM_REGIONS];
+	uint32_t count, i;
+	int ret = check_host_memory(bytes, err);
+
+	if (ret < 0)
+		return ret;
+	arch_mem_layout(bytes, ranges, &count);
+	ret = guest_mem_init(&vm->mem, ranges, count, vm->config.machine.huge_pages, false, err);
+	if (ret < 0)
+		return error_prefix(err, "Invalid Memory Configuration: ");
+	for (i = 0; i < vm->mem.count; i++) {
+		const struct guest_mem_region *r = &vm->mem.regions[i];
+
+		ret = kvm_set_user_memory_region(vm->fd, i, 0, r->gpa, r->size, r->hva);
+		if (ret < 0)
+			return error_set_errno(err, ret, "KVM_SET_USER_MEMORY_REGION");
+	}
+	return 0;
+}
+
+static int make_vcpus(struct vm *vm, struct error *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->config.machine.vcpu_count; i++) {
+		vm->vcpus[i] = vcpu_new(vm, i, err);
+		if (!vm->vcpus[i])
+			return err->code;
+		vm->vcpu_count = i + 1;
+		if (metrics_add_group(vm->metrics, "vcpu", vcpu_metric_fields,
+				      &vm->vcpus[i]->metrics) < 0)
+			return error_set(err, -ENOMEM, "no memory for metrics");
+	}
+	return 0;
+}
+
+static int make_devices(struct vm *vm, struct error *err)
+{
+	vm->doorbells = (struct doorbells){ .ops = &doorbell_ops, .vm = vm };
+	vm->env = (struct device_env){
+		.mem = &vm->mem,
+		.doorbells = &vm->doorbells,
+		.main_loop = vm->loop,
+		.metrics = vm->metrics,
+	};
+	bus_init(&vm->bus);
+	return arch_board_build(vm, err);
+}
+
+static int start_threads(struct vm *vm, struct error *err)
+{
+	uint32_t i;
+	int ret = device_set_start(&vm->devices, err);
+
+	for (i = 0; ret == 0 && i < vm->vcpu_count; i++) {
+		ret = vcpu_start(vm->vcpus[i], err);
+		if (ret == 0)
+			vm->vcpus_started++;
+	}
+	return ret;
+}
+
+static int make(struct vm *vm, struct error *err)
+{
+	int ret = make_kvm(vm, err); /* 1: /dev/kvm, what it can do, the VM descriptor */
+
+	if (ret == 0)
+		ret = make_memory(vm, err); /* 2: guest RAM and its slots */
+	if (ret == 0)
+		ret = arch_vm_init(vm, err); /* 3: interrupt controllers and timers */
+	if (ret == 0)
+		ret = make_vcpus(vm, err); /* 4: vCPUs, not running */
+	if (ret == 0)
+		ret = make_devices(vm, err); /* 5: devices in their places on the buses */
+	if (ret == 0)
+		ret = arch_boot_load(vm, err); /* 6: kernel, initrd, tables into RAM */
+	if (ret == 0)
+		ret = start_threads(vm, err); /* 7: device threads, then vCPU threads */
+	return ret;
+}
+
+static void unmake(struct vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->vcpu_count; i++) {
+		metrics_remove_group(vm->metrics, &vm->vcpus[i]->metrics);
+		vm->vcpus[i] = vcpu_free(vm->vcpus[i]);
+	}
+	vm->vcpu_count = 0;
+	vm->vcpus_started = 0;
+	vm->vcpus_stopped = 0;
+	vm->vcpus_parked = 0;
+	device_set_fini(&vm->devices);
+	arch_vm_fini(vm);
+	kvm_close(&vm->fd);
+	kvm_close(&vm->kvm);
+	guest_mem_fini(&vm->mem);
+}
+
+static void close_backends(struct vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->config.drive_count; i++) {
+		vm->classes->block->close(vm->drive_backends[i]);
+		vm->drive_backends[i] = NULL;
+	}
+	for (i = 0; i < vm->config.net_count; i++) {
+		vm->classes->net->close(vm->net_backends[i]);
+		vm->net_backends[i] = NULL;
+	}
+}
+
+struct vm *vm_free(struct vm *vm)
+{
+	if (!vm)
+		return NULL;
+	unmake(vm);
+	close_backends(vm);
+	if (vm->kernel_fd >= 0)
+		close(vm->kernel_fd);
+	if (vm->initrd_fd >= 0)
+		close(vm->initrd_fd);
+	free(vm);
+	return NULL;
+}
+
+/* A failed start has used up the host files that its devices took over. */
+static int reopen_backends(struct vm *vm, struct error *err)
+{
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; ret == 0 && i < vm->config.drive_count; i++) {
+		if (!vm->drive_backends[i])
+			ret = vm->classes->block->open(&vm->config.drives[i],
+						       &vm->drive_backends[i], err);
+	}
+	for (i = 0; ret == 0 && i < vm->config.net_count; i++) {
+		if (!vm->net_backends[i])
+			ret = vm->classes->net->open(&vm->config.nets[i], &vm->net_backends[i],
+						     err);
+	}
+	return ret;
+}
+
+static void answer(struct vm *vm, int code, const struct error *err)
+{
+	struct vm_waiter waiters[VM_WAITERS];
+	uint32_t count = vm->waiter_count, i;
+
+	memcpy(waiters, vm->waiters, sizeof(waiters));
+	vm->waiter_count = 0;
+	for (i = 0; i < count; i++)
+		waiters[i].done(waiters[i].arg, code, err);
+}
+
+static void wait_for_phase(struct vm *vm, control_done_fn done, void *arg)
+{
+	struct error err;
+
+	if (vm->waiter_count < VM_WAITERS) {
+		vm->waiters[vm->waiter_count++] = (struct vm_waiter){ done, arg };
+		return;
+	}
+	error_set(&err, -EBUSY, "too many clients wait for the VM");
+	done(arg, -EBUSY, &err);
+}
+
+static void refuse(struct vm *vm, const char *what, control_done_fn done, void *arg)
+{
+	struct error err;
+
+	error_set(&err, -EBUSY, "%s: the VM is %s", what, vm_phase_name(vm->state.phase));
+	done(arg, -EBUSY, &err);
+}
+
+/* Start */
+
+static void stop_vcpus(struct vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->vcpus_started; i++)
+		vcpu_request(vm->vcpus[i], VCPU_REQ_STOP);
+}
+
+static void start_failed(struct vm *vm)
+{
+	struct error err = vm->start_error, reopen;
+
+	unmake(vm);
+	vm_state_move(&vm->state, VM_CONFIGURING);
+	if (reopen_backends(vm, &reopen) < 0)
+		log_warn("after a failed start: %s", reopen.text);
+	answer(vm, err.code, &err);
+}
+
+void vm_start(struct vm *vm, control_done_fn done, void *arg)
+{
+	struct error *err = &vm->start_error;
+
+	if (!vm_state_move(&vm->state, VM_STARTING)) {
+		refuse(vm, "start", done, arg);
+		return;
+	}
+	wait_for_phase(vm, done, arg);
+	err->code = 0;
+	vm->started_ns = ratelimit_now();
+	atomic_store(&vm->end_reason, VM_END_NONE);
+	err->code = reopen_backends(vm, err);
+	if (err->code == 0)
+		err->code = make(vm, err);
+	if (err->code == 0)
+		return; /* each vCPU answers when it is set up */
+	if (vm->vcpus_started)
+		stop_vcpus(vm);
+	else
+		start_failed(vm);
+}
+
+static void release_vcpus(struct vm *vm)
+{
+	uint32_t i;
+
+	vm_state_move(&vm->state, VM_RUNNING);
+	for (i = 0; i < vm->vcpu_count; i++)
+		vcpu_release(vm->vcpus[i]);
+	answer(vm, 0, NULL);
+}
+
+static void all_set_up(struct vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->vcpus_started && vm->start_error.code == 0; i++) {
+		if (vm->vcpus[i]->setup_code < 0)
+			vm->start_error = vm->vcpus[i]->setup_error;
+	}
+	if (vm->start_error.code < 0)
+		stop_vcpus(vm);
+	else
+		release_vcpus(vm);
+}
+
+/* Pause and resume */
+
+static void on_devices_paused(void *arg)
+{
+	struct vm *vm = arg;
+
+	if (vm->state.phase != VM_PAUSING)
+		return;
+	vm_state_move(&vm->state, VM_PAUSED);
+	answer(vm, 0, NULL);
+}
+
+static void on_vcpu_parked(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->vcpus_parked++;
+	if (vm->vcpus_parked < vm->vcpu_count)
+		return;
+	if (vm->state.phase == VM_STARTING)
+		all_set_up(vm);
+	else if (vm->state.phase == VM_PAUSING)
+		device_set_pause(&vm->devices, on_devices_paused, vm);
+}
+
+void vm_vcpu_parked(struct vm *vm)
+{
+	if (event_loop_post(vm->loop, on_vcpu_parked, vm) < 0)
+		log_error("no memory to report a parked vCPU");
+}
+
+void vm_pause(struct vm *vm, control_done_fn done, void *arg)
+{
+	uint32_t i;
+
+	if (vm->state.phase == VM_PAUSED) {
+		done(arg, 0, NULL);
+	} else if (vm->state.phase == VM_PAUSING) {
+		wait_for_phase(vm, done, arg);
+	} else if (!vm_state_move(&vm->state, VM_PAUSING)) {
+		refuse(vm, "pause", done, arg);
+	} else {
+		wait_for_phase(vm, done, arg);
+		vm->vcpus_parked = 0;
+		for (i = 0; i < vm->vcpu_count; i++)
+			vcpu_request(vm->vcpus[i], VCPU_REQ_PAUSE);
+	}
+}
+
+static void on_devices_resumed(void *arg)
+{
+	struct vm *vm = arg;
+
+	if (vm->state.phase == VM_RESUMING)
+		release_vcpus(vm);
+}
+
+void vm_resume(struct vm *vm, control_done_fn done, void *arg)
+{
+	if (vm->state.phase == VM_RUNNING) {
+		done(arg, 0, NULL);
+	} else if (vm->state.phase == VM_RESUMING) {
+		wait_for_phase(vm, done, arg);
+	} else if (!vm_state_move(&vm->state, VM_RESUMING)) {
+		refuse(vm, "resume", done, arg);
+	} else {
+		wait_for_phase(vm, done, arg);
+		device_set_resume(&vm->devices, on_devices_resumed, vm);
+	}
+}
+
+/* End */
+
+static void on_ended(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->on_end(vm->on_end_arg);
+}
+
+static void ended(struct vm *vm)
+{
+	struct error err;
+
+	vm_state_move(&vm->state, VM_ENDED);
+	error_set(&err, -ECANCELED, "the VM has ended: %s", vm_end_reason_name(vm->state.reason));
+	answer(vm, -ECANCELED, &err);
+	if (event_loop_post(vm->loop, on_ended, vm) < 0)
+		vm->on_end(vm->on_end_arg);
+}
+
+void vm_end(struct vm *vm, enum vm_end_reason reason)
+{
+	if (vm->state.phase == VM_STOPPING || vm->state.phase == VM_ENDED)
+		return;
+	vm->state.reason = reason;
+	if (vm->state.phase == VM_CONFIGURING) {
+		ended(vm);
+		return;
+	}
+	vm_state_move(&vm->state, VM_STOPPING);
+	stop_vcpus(vm);
+	if (vm->vcpus_stopped == vm->vcpus_started)
+		ended(vm);
+}
+
+static void on_vcpu_stopped(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm->vcpus_stopped++;
+	if (vm->vcpus_stopped < vm->vcpus_started)
+		return;
+	if (vm->state.phase == VM_STOPPING)
+		ended(vm);
+	else if (vm->state.phase == VM_STARTING)
+		start_failed(vm);
+}
+
+void vm_vcpu_stopped(struct vm *vm)
+{
+	if (event_loop_post(vm->loop, on_vcpu_stopped, vm) < 0)
+		log_error("no memory to report a stopped vCPU");
+}
+
+static void on_end_requested(void *arg)
+{
+	struct vm *vm = arg;
+
+	vm_end(vm, (enum vm_end_reason)atomic_load(&vm->end_reason));
+}
+
+void vm_request_end(struct vm *vm, enum vm_end_reason reason)
+{
+	int none = VM_END_NONE;
+
+	if (!atomic_compare_exchange_strong(&vm->end_reason, &none, reason))
+		return;
+	if (event_loop_post(vm->loop, on_end_requested, vm) < 0)
+		log_error("no memory to report the end of the guest: %s",
+			  vm_end_reason_name(reason));
+}

@@ -1,0 +1,112 @@
+/*
+ * The VM: what it owns, and the order in which that is made and unmade.
+ *
+ * Built on the main thread by vm_start() in numbered steps, unmade in reverse
+ * by vm_fini(); safe at any point of construction.
+ */
+#ifndef LULL_VM_H
+#define LULL_VM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vmm/bus.h"
+#include "vmm/config.h"
+#include "vmm/control.h"
+#include "vmm/device.h"
+#include "vmm/device_set.h"
+#include "vmm/doorbell.h"
+#include "vmm/event_loop.h"
+#include "vmm/guest_mem.h"
+#include "vmm/irq.h"
+#include "vmm/kvm.h"
+#include "vmm/metrics.h"
+#include "vmm/vm_state.h"
+
+struct arch_vm;
+struct vcpu;
+
+/* A client that is answered when the phase under way has been reached. */
+struct vm_waiter {
+	control_done_fn done;
+	void *arg;
+};
+
+#define VM_WAITERS (LIMIT_API_CONNECTIONS + 2)
+
+struct vm {
+	/* given at creation, constant */
+	const char *id;
+	struct event_loop *loop;
+	const struct kvm_ops *kvm_ops;
+	const struct device_classes *classes;
+	struct metrics *metrics;
+	void (*on_end)(void *arg); /* the VM has ended; main decides what follows */
+	void *on_end_arg;
+
+	/* main thread only */
+	struct vm_config config;
+	void *drive_backends[LIMIT_DRIVES]; /* opened when configured, same index */
+	void *net_backends[LIMIT_NETS];
+	int kernel_fd;
+	int initrd_fd;
+	struct vm_state state;
+	uint64_t started_ns; /* monotonic; 0 before */
+	uint32_t vcpus_parked;  /* that have answered the start or pause under way */
+	uint32_t vcpus_started; /* whose threads exist */
+	uint32_t vcpus_stopped; /* whose threads have left their loop */
+	struct error start_error;
+	struct vm_waiter waiters[VM_WAITERS]; /* who is answered at the end of it */
+	uint32_t waiter_count;
+
+	/* made by vm_start(), constant while vCPUs run */
+	struct kvm_fd kvm;
+	struct kvm_fd fd;
+	struct guest_mem mem;
+	struct irq_ops const *irq_ops;
+	struct doorbells doorbells;
+	struct device_env env;
+	struct bus bus;
+	struct device_set devices;
+	struct arch_vm *arch;
+	struct vcpu *vcpus[LIMIT_VCPUS];
+	uint32_t vcpu_count;
+
+	/* any thread */
+	_Atomic uint64_t irq_edges;
+	_Atomic int end_reason; /* enum vm_end_reason asked for by a vCPU; the first wins */
+};
+
+/*
+ * `ops`, `classes`, `metrics` and `loop` outlive the VM. `id` is not copied.
+ * Nothing of KVM is touched before the start.
+ */
+struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops *ops,
+		  const struct device_classes *classes, struct metrics *metrics,
+		  struct error *err);
+/* vCPUs must have stopped (vm_state VM_ENDED or never started). NULL allowed. */
+struct vm *vm_free(struct vm *vm);
+
+/* A line on this VM's interrupt controllers. */
+void vm_irq_line_init(struct vm *vm, struct irq_line *line, uint32_t gsi);
+
+/*
+ * Builds the VM and starts its vCPUs; phase CONFIGURING. `done` is called on
+ * the main thread when they run, or when everything that was made has been
+ * unmade again and the VM is back in CONFIGURING.
+ */
+void vm_start(struct vm *vm, control_done_fn done, void *arg);
+/* Phases RUNNING to RESUMING; a second pauser is answered with the first. */
+void vm_pause(struct vm *vm, control_done_fn done, void *arg);
+void vm_resume(struct vm *vm, control_done_fn done, void *arg);
+/* Main thread, any phase: on_end follows once every vCPU has left. */
+void vm_end(struct vm *vm, enum vm_end_reason reason);
+
+/* Any thread: the guest or a vCPU asks for the end. The first reason wins. */
+void vm_request_end(struct vm *vm, enum vm_end_reason reason);
+
+/* From vCPU threads: what was asked of it is done. */
+void vm_vcpu_parked(struct vm *vm);
+void vm_vcpu_stopped(struct vm *vm);
+
+#endif
