@@ -1,0 +1,52 @@
+/*
+ * ACPI tables: RSDP, XSDT, FADT of the hardware-reduced kind, MADT and DSDT.
+ * Written from the topology and the board's rows. Threads: main.
+ */
+#ifndef LULL_ARCH_X86_ACPI_H
+#define LULL_ARCH_X86_ACPI_H
+
+#include <stdint.h>
+
+#include "arch-x86/board.h"
+#include "vmm/base/buf.h"
+#include "vmm/base/error.h"
+#include "vmm/guest_mem.h"
+#include "vmm/topology.h"
+
+/* Written to the sleep control register for S5, and to the reset register. */
+#define ACPI_S5_SLEEP_TYPE 5
+#define ACPI_RESET_VALUE 1
+
+struct acpi_config {
+	const struct topology *topology;
+	const struct board_slot *slots; /* of the virtio devices */
+	uint32_t slot_count;
+};
+
+enum acpi_table {
+	ACPI_RSDP,
+	ACPI_DSDT,
+	ACPI_FADT,
+	ACPI_MADT,
+	ACPI_XSDT,
+	ACPI_TABLES,
+};
+
+/* All tables as they will lie in guest memory from LAYOUT_ACPI on. */
+struct acpi_image {
+	struct buf bytes;
+	struct {
+		uint32_t offset;
+		uint32_t size;
+	} tables[ACPI_TABLES];
+};
+
+/* -ENOSPC if they are larger than their place. acpi_image_fini() in any case. */
+int acpi_image_init(struct acpi_image *image, const struct acpi_config *c, struct error *err);
+void acpi_image_fini(struct acpi_image *image);
+
+/* Builds them and puts them into guest memory. */
+int acpi_write(const struct guest_mem *m, const struct acpi_config *c, uint64_t *ret_rsdp,
+	       struct error *err);
+
+#endif
