@@ -1,0 +1,28 @@
+/*
+ * The commands of lullctl that ask a running lulld. Each prints to `out` and
+ * returns 0 or a negative errno with `err` filled.
+ * Threads: main. Locks: none.
+ */
+#ifndef LULL_CTL_COMMANDS_H
+#define LULL_CTL_COMMANDS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "vmm/base/error.h"
+
+struct ctl {
+	const char *socket;
+	bool json; /* print the answer as it is */
+	FILE *out;
+};
+
+struct ctl_command {
+	const char *name; /* NULL ends the table */
+	int (*run)(const struct ctl *ctl, struct error *err);
+	const char *help;
+};
+
+extern const struct ctl_command ctl_commands[];
+
+#endif

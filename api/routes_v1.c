@@ -1,0 +1,16 @@
+/*
+ * Routes of our own surface. Threads: any (constant data). Locks: none.
+ */
+#include "api/handlers.h"
+#include "api/router.h"
+#include "api/schema.h"
+#include "vmm/control.h"
+
+const struct route routes_v1[] = {
+	{ API_GET, "/v1/vm", PHASES_ANY, NULL, handle_v1_get_vm },
+	{ API_PATCH, "/v1/vm", PHASES_ANY, &vm_v1_table, handle_v1_patch_vm },
+	{ API_GET, "/v1/devices", PHASES_ANY, NULL, handle_v1_get_devices },
+	{ API_GET, "/v1/vcpus", PHASES_ANY, NULL, handle_v1_get_vcpus },
+	{ API_PUT, "/v1/serial", PHASES_BEFORE, &console_table, handle_v1_put_serial },
+	{ 0 },
+};
