@@ -1,0 +1,207 @@
+# shellcheck shell=sh
+# actions.sh: what a guest does once it is up. Sourced by the initramfs's
+# /lull/main and the root file system's /sbin/init (busybox ash).
+#
+# The kernel command line says it: lull.run=ACTION[+ACTION]... with
+#   report               all of "facts" and "log", between "report begin" and
+#                        "report end"
+#   facts                CPUs, topology, caches, interrupts, clocks, disks, memory
+#   log                  the kernel's log with its levels (slow: a character of
+#                        the serial console is an exit)
+#   disk-write=DEV       mount DEV (ext4), write files, print their sums, sync
+#   disk-verify=DEV      mount DEV read-only, print the sums of the same files
+#   net=IP/PREFIX,HOST   give eth0 the address, ping HOST three times
+#   entropy              64 bytes from /dev/hwrng
+#   settle               five seconds of nothing, for who wants to look at us
+#   shell                a shell on the console; goes on when it ends
+#   root=DEV             hand over to /sbin/init on DEV with the actions that follow
+#   poweroff             the end, and what happens when the list runs out
+#   reboot               the other end
+#
+# Every line of results starts with "LULL:", so that they can be told from the
+# kernel's; an action that fails prints "LULL:ACTION error REASON".
+
+out() { echo "LULL:$*"; }
+
+# prefixed WORD: standard input with "LULL:WORD " before each line.
+prefixed() { sed "s|^|LULL:$1 |"; }
+
+# wanted_actions: the list from the command line, + for the separator.
+wanted_actions() {
+	sed -n 's/.*\blull\.run=\([^ ]*\).*/\1/p' /proc/cmdline
+}
+
+# show FILE: its one line, or "-".
+show() { cat "$1" 2>/dev/null || echo -; }
+
+report_cpus() {
+	out "nproc $(nproc)"
+	out "online $(show /sys/devices/system/cpu/online)"
+	awk -F '[\t]*: ' '
+		$1 == "processor" { if (line) print line; line = "LULL:cpuinfo" }
+		$1 ~ /^(processor|vendor_id|physical id|siblings|core id|cpu cores|apicid|initial apicid)$/ {
+			gsub(/ /, "_", $1); line = line " " $1 "=" $2
+		}
+		END { print line }' /proc/cpuinfo
+}
+
+report_topology() {
+	for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+		line="topology ${cpu##*/}"
+		for name in physical_package_id die_id core_id thread_siblings_list \
+			core_cpus_list die_cpus_list package_cpus_list; do
+			line="$line $name=$(show "$cpu/topology/$name")"
+		done
+		out "$line"
+		for index in "$cpu"/cache/index*; do
+			[ -d "$index" ] || continue
+			line="cache ${cpu##*/} ${index##*/}"
+			for name in level type size ways_of_associativity number_of_sets \
+				coherency_line_size shared_cpu_list; do
+				line="$line $name=$(show "$index/$name")"
+			done
+			out "$line"
+		done
+	done
+}
+
+report_devices() {
+	prefixed interrupts </proc/interrupts
+	out "date $(date -u +%s)"
+	out "rtc $(show /sys/class/rtc/rtc0/since_epoch)"
+	out "clocksource $(show /sys/devices/system/clocksource/clocksource0/current_clocksource)"
+	for disk in /sys/block/*; do
+		[ -e "$disk/device" ] || continue
+		out "block ${disk##*/} sectors=$(show "$disk/size") ro=$(show "$disk/ro") serial=$(show "$disk/serial")"
+	done
+	for link in /sys/class/net/*; do
+		out "link ${link##*/} address=$(show "$link/address") mtu=$(show "$link/mtu")"
+	done
+	grep -E '^Mem(Total|Free|Available):' /proc/meminfo | prefixed memory
+}
+
+do_facts() {
+	out "kernel $(uname -r)"
+	report_cpus
+	report_topology
+	report_devices
+}
+
+do_log() {
+	dmesg -r | prefixed dmesg
+}
+
+do_report() {
+	out "report begin"
+	do_facts
+	do_log
+	out "report end"
+}
+
+# mount_disk ACTION DEV OPTIONS: on /mnt.
+mount_disk() {
+	mkdir -p /mnt
+	modprobe -q ext4
+	reason=$(mount -t ext4 -o "$3" "/dev/${2#/dev/}" /mnt 2>&1) && return
+	out "$1 error $reason"
+	return 1
+}
+
+# print_sums ACTION: "LULL:disk-sum FILE SHA256" for each file.
+print_sums() {
+	for file in /mnt/data-*; do
+		if sum=$(sha256sum <"$file"); then
+			out "disk-sum ${file##*/} ${sum%% *}"
+		else
+			out "$1 error cannot read ${file##*/}"
+		fi
+	done
+}
+
+do_disk_write() {
+	mount_disk disk-write "$1" rw || return 0
+	for kib in 1 7 64 300 1024; do
+		dd if=/dev/urandom of="/mnt/data-$kib" bs=1k count="$kib" 2>/dev/null ||
+			out "disk-write error cannot write data-$kib"
+	done
+	print_sums disk-write
+	sync
+	out "disk-write done"
+}
+
+do_disk_verify() {
+	mount_disk disk-verify "$1" ro || return 0
+	print_sums disk-verify
+	umount /mnt
+	out "disk-verify done"
+}
+
+do_net() {
+	address=${1%%,*} host=${1#*,}
+	if [ ! -d /sys/class/net/eth0 ]; then
+		out "net error no eth0"
+		return
+	fi
+	ip link set lo up
+	ip address add "$address" dev eth0
+	ip link set eth0 up
+	ping -c 3 -W 5 "$host" >/tmp/ping 2>&1
+	counts=$(sed -n 's/^\([0-9]*\) packets transmitted, \([0-9]*\) .*/sent=\1 received=\2/p' /tmp/ping)
+	out "net $address host=$host ${counts:-error no answer from ping}"
+}
+
+do_entropy() {
+	bytes=$(dd if=/dev/hwrng bs=64 count=1 iflag=fullblock 2>/dev/null | hexdump -v -e '1/1 "%02x"')
+	out "entropy $(show /sys/class/misc/hw_random/rng_current) ${bytes:-error no data from /dev/hwrng}"
+}
+
+do_settle() {
+	out "settle"
+	sleep 5
+}
+
+do_shell() {
+	setsid cttyhack sh -l
+}
+
+# do_root DEV REST: never returns where DEV holds a system.
+do_root() {
+	mount_disk root "$1" rw || return 0
+	if [ ! -x /mnt/sbin/init ]; then
+		out "root error no /sbin/init on $1"
+		return
+	fi
+	for dir in dev proc sys; do
+		mount --move "/$dir" "/mnt/$dir"
+	done
+	exec switch_root /mnt /sbin/init "$2"
+}
+
+finish() {
+	out "$1"
+	"$1" -f
+	sleep 60
+}
+
+# run_actions LIST: does not return.
+run_actions() {
+	rest=$1
+	while [ -n "$rest" ]; do
+		action=${rest%%+*}
+		case $rest in *+*) rest=${rest#*+} ;; *) rest= ;; esac
+		value=${action#*=}
+		case $action in
+		report | facts | log) "do_$action" ;;
+		disk-write=*) do_disk_write "$value" ;;
+		disk-verify=*) do_disk_verify "$value" ;;
+		net=*) do_net "$value" ;;
+		entropy) do_entropy ;;
+		settle) do_settle ;;
+		shell) do_shell ;;
+		root=*) do_root "$value" "$rest" ;;
+		poweroff | reboot) finish "$action" ;;
+		*) out "$action error no such action" ;;
+		esac
+	done
+	finish poweroff
+}
