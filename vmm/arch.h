@@ -1,6 +1,6 @@
 /*
  * The architecture contract: what arch-x86 and arch-arm64 each implement and
- * the core calls. The core never asks which of the two it is.
+ * the core calls.
  */
 #ifndef LULL_ARCH_H
 #define LULL_ARCH_H

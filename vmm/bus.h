@@ -1,7 +1,7 @@
 /*
  * Port and memory-mapped I/O: which region answers which address.
  *
- * Two buses, each an immutable sorted map that is published whole. A vCPU
+ * Two buses, each a sorted map that does not change once vCPUs run. A vCPU
  * looks addresses up in a direct-mapped table of its own, inline: a hit takes
  * no lock and no atomic read-modify-write; a miss searches the map and fills
  * the line. The bus checks bounds and access width; a region's call-backs see

@@ -20,13 +20,18 @@ static const bool smt_possible = false;
 static const bool smt_possible = true;
 #endif
 
-void config_init(struct vm_config *c)
+void config_set_defaults(struct vm_config *c)
 {
-	memset(c, 0, sizeof(*c));
 	c->machine.vcpu_count = 1;
 	c->machine.mem_size_mib = DEFAULT_MEM_MIB;
 	c->logger.level = LOG_LEVEL_INFO;
 	c->serial.console = CONSOLE_STDIO;
+}
+
+void config_init(struct vm_config *c)
+{
+	memset(c, 0, sizeof(*c));
+	config_set_defaults(c);
 }
 
 static int check_vcpus(const struct machine_config *m, struct error *err)

@@ -118,6 +118,8 @@ struct vm_config {
 
 /* 1 vCPU, 128 MiB, console on stdio, level info. */
 void config_init(struct vm_config *c);
+/* The same for a struct that is zero already, most of whose pages stay untouched. */
+void config_set_defaults(struct vm_config *c);
 
 /* Relations that no single field shows. 0, or -EINVAL with the field named. */
 int config_check_machine(const struct machine_config *m, struct error *err);

@@ -53,8 +53,9 @@ void control_get_info(const struct vm *vm, struct control_vm_info *ret)
 		.reason = vm_end_reason_name(vm->state.reason),
 		.pid = getpid(),
 	};
-	if (phase != CONTROL_NOT_STARTED && vm->started_ns)
-		ret->uptime_ms = (ratelimit_now() - vm->started_ns) / 1000000;
+	if (vm->started_ns)
+		ret->uptime_ms = ((vm->ended_ns ? vm->ended_ns : ratelimit_now()) -
+				  vm->started_ns) / 1000000;
 }
 
 const struct vm_config *control_get_config(const struct vm *vm)
@@ -102,6 +103,7 @@ void control_vcpu_exits(const struct vm *vm, size_t index,
 			void (*fn)(void *arg, const char *reason, uint64_t count), void *arg)
 {
 	const struct vcpu *v;
+	uint64_t others = 0;
 	uint32_t reason;
 
 	if (index >= vm->vcpu_count)
@@ -111,9 +113,13 @@ void control_vcpu_exits(const struct vm *vm, size_t index,
 		uint64_t count = metric_read(&v->exits[reason]);
 		const char *name = vcpu_exit_name(reason);
 
-		if (count)
-			fn(arg, name ? name : "other", count);
+		if (!name)
+			others += count;
+		else if (count)
+			fn(arg, name, count);
 	}
+	if (others)
+		fn(arg, "other", others);
 	if (metric_read(&v->interrupted))
 		fn(arg, "interrupted", metric_read(&v->interrupted));
 }
@@ -186,8 +192,9 @@ int control_put_boot_source(struct vm *vm, const struct boot_source_config *b, s
 	if (kernel < 0)
 		return kernel;
 	if (b->initrd_path[0]) {
-		initrd = fd_open_file(b->initrd_path, false, false, "The initrd file cannot be opened",
-				      err);
+		initrd = fd_open_file(b->initrd_path, false, false,
+				      "The initrd file cannot be opened due to invalid path or "
+				      "invalid permissions.", err);
 		if (initrd < 0)
 			return initrd;
 	}
@@ -202,7 +209,7 @@ int control_put_drive(struct vm *vm, const struct drive_config *d, struct error 
 {
 	int at = config_find_drive(&vm->config, d->drive_id);
 	int ret = check_configuring(vm, err);
-	void *old = NULL, *backend;
+	void *backend;
 
 	if (ret == 0)
 		ret = config_check_drive(&vm->config, d, err);
@@ -210,20 +217,23 @@ int control_put_drive(struct vm *vm, const struct drive_config *d, struct error 
 		return ret;
 	if (at < 0 && vm->config.drive_count == LIMIT_DRIVES)
 		return error_set(err, -ENOSPC, "more than %d drives", LIMIT_DRIVES);
-	/* The old file of this drive goes first: it may be the same one, locked. */
-	if (at >= 0) {
-		old = vm->drive_backends[at];
-		vm->drive_backends[at] = NULL;
-		vm->classes->block->close(old);
-	}
+	/* The same file again shares its lock with the one that is open. */
 	ret = vm->classes->block->open(d, &backend, err);
 	if (ret < 0)
-		return ret; /* what was there is opened again by the start */
+		return ret;
 	if (at < 0)
 		at = (int)vm->config.drive_count++;
+	vm->classes->block->close(vm->drive_backends[at]);
 	vm->config.drives[at] = *d;
 	vm->drive_backends[at] = backend;
 	return 0;
+}
+
+/* A TAP can be opened once only: the same one is kept, another one replaces it. */
+static bool keeps_backend(const struct vm *vm, int at, const struct net_config *n)
+{
+	return at >= 0 && vm->net_backends[at] &&
+	       !strcmp(vm->config.nets[at].host_dev_name, n->host_dev_name);
 }
 
 int control_put_net(struct vm *vm, const struct net_config *n, struct error *err)
@@ -238,18 +248,18 @@ int control_put_net(struct vm *vm, const struct net_config *n, struct error *err
 		return ret;
 	if (at < 0 && vm->config.net_count == LIMIT_NETS)
 		return error_set(err, -ENOSPC, "more than %d network interfaces", LIMIT_NETS);
-	/* As with drives: the TAP may be the same one. */
-	if (at >= 0) {
+	if (!keeps_backend(vm, at, n)) {
+		ret = vm->classes->net->open(n, &backend, err);
+		if (ret < 0) {
+			error_prefix(err, "Could not create the network device: ");
+			return ret;
+		}
+		if (at < 0)
+			at = (int)vm->config.net_count++;
 		vm->classes->net->close(vm->net_backends[at]);
-		vm->net_backends[at] = NULL;
+		vm->net_backends[at] = backend;
 	}
-	ret = vm->classes->net->open(n, &backend, err);
-	if (ret < 0)
-		return ret;
-	if (at < 0)
-		at = (int)vm->config.net_count++;
 	vm->config.nets[at] = *n;
-	vm->net_backends[at] = backend;
 	return 0;
 }
 
@@ -301,16 +311,35 @@ int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct er
 /* A drive gets another file while the guest runs. */
 
 struct patch_job {
+	struct patch_job *next; /* of the VM's */
 	struct vm *vm;
+	struct event_post ask;
+	struct event_post answer;
 	struct device *device;
 	int drive;
 	struct drive_config config;
 	void *backend;
-	int code;
+	int code; /* 1 until the device has answered */
 	struct error err;
 	control_done_fn done;
 	void *arg;
 };
+
+static void patch_unlink(struct patch_job *job)
+{
+	struct patch_job **at = &job->vm->patch_jobs;
+
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
+}
+
+static void patch_free(struct patch_job *job)
+{
+	if (job->code != 0)
+		job->vm->classes->block->close(job->backend);
+	free(job);
+}
 
 static void patch_finish(void *arg)
 {
@@ -318,10 +347,10 @@ static void patch_finish(void *arg)
 
 	if (job->code == 0)
 		job->vm->config.drives[job->drive] = job->config;
-	else
-		job->vm->classes->block->close(job->backend);
-	job->done(job->arg, job->code, job->code ? &job->err : NULL);
-	free(job);
+	if (job->done)
+		job->done(job->arg, job->code, job->code ? &job->err : NULL);
+	patch_unlink(job);
+	patch_free(job);
 }
 
 static void patch_exchange(void *arg)
@@ -329,8 +358,31 @@ static void patch_exchange(void *arg)
 	struct patch_job *job = arg;
 
 	job->code = job->device->ops->exchange(job->device, job->backend, &job->err);
-	if (event_loop_post(job->vm->loop, patch_finish, job) < 0)
-		log_error("drive %s: no memory to answer its update", job->config.drive_id);
+	event_loop_post_node(job->vm->loop, &job->answer, patch_finish, job);
+}
+
+/*
+ * Called twice: when the VM has ended, clients are answered, while device threads
+ * may still hold jobs; when the devices are gone, the jobs are freed.
+ */
+void control_drop_patches(struct vm *vm)
+{
+	struct patch_job *job, *next;
+	struct error err;
+
+	error_set(&err, -ECANCELED, "the VM has ended");
+	for (job = vm->patch_jobs; job; job = job->next) {
+		if (job->done)
+			job->done(job->arg, -ECANCELED, &err);
+		job->done = NULL;
+	}
+	if (vm->devices.count)
+		return;
+	for (job = vm->patch_jobs; job; job = next) {
+		next = job->next;
+		patch_free(job);
+	}
+	vm->patch_jobs = NULL;
 }
 
 /* Opens the new file; a negative errno leaves nothing behind but the job. */
@@ -364,16 +416,16 @@ void control_patch_drive(struct vm *vm, const char *drive_id, const char *path_o
 	job->done = done;
 	job->arg = arg;
 	ret = patch_prepare(job, drive_id, path_on_host);
-	if (ret == 0) {
-		ret = event_loop_post(device_thread_loop(job->device->thread), patch_exchange,
-				      job);
-		if (ret == 0)
-			return;
-		error_set(&job->err, ret, "no memory for the update");
-		vm->classes->block->close(job->backend);
+	if (ret < 0) {
+		done(arg, ret, &job->err);
+		free(job);
+		return;
 	}
-	done(arg, ret, &job->err);
-	free(job);
+	job->code = 1;
+	job->next = vm->patch_jobs;
+	vm->patch_jobs = job;
+	event_loop_post_node(device_thread_loop(job->device->thread), &job->ask, patch_exchange,
+			     job);
 }
 
 /* Life cycle */

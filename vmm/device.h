@@ -16,7 +16,6 @@
 struct device;
 struct device_thread;
 struct doorbells;
-struct event_loop;
 struct guest_mem;
 struct metrics;
 
@@ -24,7 +23,6 @@ struct metrics;
 struct device_env {
 	const struct guest_mem *mem;
 	const struct doorbells *doorbells;
-	struct event_loop *main_loop;
 	struct metrics *metrics;
 };
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "vmm/base/log.h"
 #include "vmm/device_thread.h"
 
 void device_set_init(struct device_set *s, struct event_loop *loop)
@@ -67,19 +66,15 @@ static void run_job(void *arg)
 	struct device_job *job = arg;
 
 	job->op(job->device);
-	if (event_loop_post(job->set->loop, answered, job->set) < 0)
-		log_error("no memory to answer a pause: it will not complete");
+	event_loop_post_node(job->set->loop, &job->answer, answered, job->set);
 }
 
 static void run_on(struct device_set *s, struct device_job *job)
 {
 	struct device *d = job->device;
-	struct event_loop *loop = d->thread ? device_thread_loop(d->thread) : s->loop;
 
-	if (event_loop_post(loop, run_job, job) == 0)
-		return;
-	log_error("device %s: no memory to pause or resume it", d->id);
-	answered(s);
+	event_loop_post_node(d->thread ? device_thread_loop(d->thread) : s->loop, &job->ask,
+			     run_job, job);
 }
 
 static void fan_out(struct device_set *s, bool pause, event_fn done, void *arg)
@@ -94,7 +89,11 @@ static void fan_out(struct device_set *s, bool pause, event_fn done, void *arg)
 		const struct device_ops *ops = s->devices[i]->ops;
 		void (*op)(struct device *d) = pause ? ops->quiesce : ops->unquiesce;
 
-		s->jobs[i] = (struct device_job){ s, s->devices[i], op };
+		s->jobs[i] = (struct device_job){
+			.set = s,
+			.device = s->devices[i],
+			.op = op,
+		};
 		if (op)
 			run_on(s, &s->jobs[i]);
 		else

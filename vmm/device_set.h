@@ -20,6 +20,8 @@ struct device_job {
 	struct device_set *set;
 	struct device *device;
 	void (*op)(struct device *d);
+	struct event_post ask;
+	struct event_post answer;
 };
 
 struct device_set {

@@ -84,6 +84,7 @@ pid_t device_thread_tid(const struct device_thread *t)
 }
 
 struct call {
+	struct event_post post;
 	event_fn fn;
 	void *arg;
 	struct lock lock;
@@ -105,18 +106,15 @@ static void run_call(void *arg)
 int device_thread_call(struct device_thread *t, event_fn fn, void *arg)
 {
 	struct call c = { .fn = fn, .arg = arg };
-	int ret;
 
 	lock_init(&c.lock, LOCK_LEVEL_LOG, "device_thread_call");
 	lock_cond_init(&c.done_cond, "device_thread_call");
-	ret = event_loop_post(t->loop, run_call, &c);
-	if (ret == 0) {
-		lock_take(&c.lock);
-		while (!c.done)
-			lock_cond_wait(&c.done_cond, &c.lock);
-		lock_release(&c.lock);
-	}
+	event_loop_post_node(t->loop, &c.post, run_call, &c);
+	lock_take(&c.lock);
+	while (!c.done)
+		lock_cond_wait(&c.done_cond, &c.lock);
+	lock_release(&c.lock);
 	lock_cond_fini(&c.done_cond);
 	lock_fini(&c.lock);
-	return ret;
+	return 0;
 }

@@ -14,12 +14,6 @@
 
 #include "vmm/base/fd.h"
 
-struct posted {
-	struct posted *next;
-	event_fn fn;
-	void *arg;
-};
-
 struct event_loop {
 	/* constant after event_loop_new() */
 	struct event_base *base;
@@ -30,7 +24,7 @@ struct event_loop {
 	struct event_source *sources;
 
 	/* any thread */
-	_Atomic(struct posted *) posted; /* newest first */
+	_Atomic(struct event_post *) posted; /* newest first */
 	atomic_bool stop;
 };
 
@@ -49,21 +43,25 @@ struct event_source {
 
 static void run_posted(struct event_loop *loop)
 {
-	struct posted *p = atomic_exchange_explicit(&loop->posted, NULL, memory_order_acquire);
-	struct posted *oldest = NULL;
+	struct event_post *p = atomic_exchange_explicit(&loop->posted, NULL, memory_order_acquire);
+	struct event_post *oldest = NULL;
 
 	while (p) {
-		struct posted *next = p->next;
+		struct event_post *next = p->next;
 
 		p->next = oldest;
 		oldest = p;
 		p = next;
 	}
 	while (oldest) {
+		event_fn fn = oldest->fn;
+		void *arg = oldest->arg;
+
 		p = oldest;
 		oldest = p->next;
-		p->fn(p->arg);
-		free(p);
+		if (p->on_heap)
+			free(p);
+		fn(arg); /* from here on the node may be posted again */
 	}
 }
 
@@ -101,21 +99,26 @@ undo:
 	return event_loop_free(loop);
 }
 
+void event_loop_drop_posts(struct event_loop *loop)
+{
+	struct event_post *p = atomic_exchange(&loop->posted, NULL);
+
+	while (p) {
+		struct event_post *next = p->next;
+
+		if (p->on_heap)
+			free(p);
+		p = next;
+	}
+}
+
 struct event_loop *event_loop_free(struct event_loop *loop)
 {
-	struct posted *p;
-
 	if (!loop)
 		return NULL;
 	while (loop->sources)
 		event_source_free(loop->sources);
-	p = atomic_exchange(&loop->posted, NULL);
-	while (p) {
-		struct posted *next = p->next;
-
-		free(p);
-		p = next;
-	}
+	event_loop_drop_posts(loop);
 	if (loop->base)
 		event_base_free(loop->base);
 	if (loop->wake_fd > 0)
@@ -137,16 +140,10 @@ void event_loop_stop(struct event_loop *loop)
 	fd_eventfd_signal(loop->wake_fd);
 }
 
-int event_loop_post(struct event_loop *loop, event_fn fn, void *arg)
+static void push(struct event_loop *loop, struct event_post *p)
 {
-	struct posted *p = malloc(sizeof(*p));
-	struct posted *old;
+	struct event_post *old = atomic_load_explicit(&loop->posted, memory_order_relaxed);
 
-	if (!p)
-		return -ENOMEM;
-	p->fn = fn;
-	p->arg = arg;
-	old = atomic_load_explicit(&loop->posted, memory_order_relaxed);
 	do {
 		p->next = old;
 	} while (!atomic_compare_exchange_weak_explicit(&loop->posted, &old, p,
@@ -154,7 +151,24 @@ int event_loop_post(struct event_loop *loop, event_fn fn, void *arg)
 							memory_order_relaxed));
 	if (!old)
 		fd_eventfd_signal(loop->wake_fd);
+}
+
+int event_loop_post(struct event_loop *loop, event_fn fn, void *arg)
+{
+	struct event_post *p = malloc(sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct event_post){ .fn = fn, .arg = arg, .on_heap = true };
+	push(loop, p);
 	return 0;
+}
+
+void event_loop_post_node(struct event_loop *loop, struct event_post *node, event_fn fn,
+			  void *arg)
+{
+	*node = (struct event_post){ .fn = fn, .arg = arg };
+	push(loop, node);
 }
 
 struct event_base *event_loop_base(struct event_loop *loop)

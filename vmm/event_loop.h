@@ -24,6 +24,14 @@ typedef void (*event_fd_fn)(void *arg, int fd, unsigned events);
 typedef void (*event_fn)(void *arg);
 typedef void (*event_signal_fn)(void *arg, int signo);
 
+/* A posted call that lies in its owner's struct, so that posting it cannot fail. */
+struct event_post {
+	struct event_post *next;
+	event_fn fn;
+	void *arg;
+	bool on_heap; /* by event_loop_post() */
+};
+
 struct event_loop *event_loop_new(void);
 /* NULL allowed. Sources that are left are freed with it; posted calls are dropped. */
 struct event_loop *event_loop_free(struct event_loop *loop);
@@ -57,6 +65,16 @@ struct event_source *event_source_free(struct event_source *source);
  * -ENOMEM, or 0.
  */
 int event_loop_post(struct event_loop *loop, event_fn fn, void *arg);
+
+/*
+ * Any thread: the same with a node of the caller's, which is free again when `fn`
+ * begins to run, and must not be posted a second time before.
+ */
+void event_loop_post_node(struct event_loop *loop, struct event_post *node, event_fn fn,
+			  void *arg);
+
+/* The loop's thread: forgets all posted calls, whose owners are about to be freed. */
+void event_loop_drop_posts(struct event_loop *loop);
 
 /* For api/server.c, which runs evhttp on the main loop. */
 struct event_base *event_loop_base(struct event_loop *loop);

@@ -30,7 +30,8 @@ static int memfd_new(uint64_t size, bool huge, struct error *err)
 		flags |= MFD_HUGETLB | MFD_HUGE_2MB;
 	fd = memfd_create("lull-guest-ram", flags);
 	if (fd < 0)
-		return error_set_errno(err, -errno, "guest memory: cannot create a memfd");
+		return error_set_errno(err, -errno, "guest memory: cannot create a memfd%s",
+				       huge ? " of 2 MiB huge pages" : "");
 	if (ftruncate(fd, (off_t)size) < 0)
 		return error_set_errno(err, -errno, "guest memory: cannot size a memfd");
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
@@ -90,8 +91,9 @@ static int region_map(struct guest_mem_region *r, enum huge_pages pages, bool sh
 	if (!r->hva || mmap(r->hva, r->size, PROT_READ | PROT_WRITE, flags, r->fd < 0 ? -1 : r->fd,
 			    0) == MAP_FAILED)
 		return error_set_errno(err, -errno,
-				       "Cannot create mmap region of %llu MiB of guest memory",
-				       (unsigned long long)(r->size / MIB));
+				       "Cannot create mmap region of %llu MiB of guest memory%s",
+				       (unsigned long long)(r->size / MIB),
+				       huge ? " in 2 MiB huge pages" : "");
 	/* Advice: a host without these still runs the guest. */
 	if (!huge)
 		(void)madvise(r->hva, r->size, MADV_HUGEPAGE);
@@ -168,33 +170,37 @@ void *guest_mem_span(const struct guest_mem *m, uint64_t gpa, uint64_t len)
 }
 
 /*
- * The host range that starts at `gpa` and its length, `len` bytes at most.
- * Every multi-byte access below is a walk over these pieces.
+ * The host range that starts at `gpa`, `len` bytes at most; of length 0 where
+ * there is no RAM. Every multi-byte access below is a walk over such pieces.
  */
-static uint8_t *piece(const struct guest_mem *m, uint64_t gpa, uint64_t len, uint64_t *ret_len)
+static struct iovec piece(const struct guest_mem *m, uint64_t gpa, uint64_t len)
 {
 	const struct guest_mem_region *r = find(m, gpa);
 	uint64_t left;
 
 	if (!r)
-		return NULL;
+		return (struct iovec){ 0 };
 	left = r->size - (gpa - r->gpa);
-	*ret_len = len < left ? len : left;
-	return r->hva + (gpa - r->gpa);
+	return (struct iovec){
+		.iov_base = r->hva + (gpa - r->gpa),
+		.iov_len = len < left ? len : left,
+	};
 }
 
 /* True if every byte of the range is RAM; nothing is touched. */
 static bool range_is_ram(const struct guest_mem *m, uint64_t gpa, uint64_t len)
 {
-	uint64_t end, n;
+	uint64_t end;
 
 	if (__builtin_add_overflow(gpa, len, &end))
 		return false;
 	while (len) {
-		if (!piece(m, gpa, len, &n))
+		struct iovec p = piece(m, gpa, len);
+
+		if (p.iov_len == 0)
 			return false;
-		gpa += n;
-		len -= n;
+		gpa += p.iov_len;
+		len -= p.iov_len;
 	}
 	return true;
 }
@@ -202,17 +208,16 @@ static bool range_is_ram(const struct guest_mem *m, uint64_t gpa, uint64_t len)
 int guest_mem_copy_in(const struct guest_mem *m, uint64_t gpa, void *buf, size_t len)
 {
 	uint8_t *out = buf;
-	uint64_t n;
 
 	if (!range_is_ram(m, gpa, len))
 		return -EFAULT;
 	while (len) {
-		const uint8_t *from = piece(m, gpa, len, &n);
+		struct iovec p = piece(m, gpa, len);
 
-		memcpy(out, from, n);
-		out += n;
-		gpa += n;
-		len -= n;
+		memcpy(out, p.iov_base, p.iov_len);
+		out += p.iov_len;
+		gpa += p.iov_len;
+		len -= p.iov_len;
 	}
 	return 0;
 }
@@ -220,33 +225,30 @@ int guest_mem_copy_in(const struct guest_mem *m, uint64_t gpa, void *buf, size_t
 int guest_mem_copy_out(const struct guest_mem *m, uint64_t gpa, const void *buf, size_t len)
 {
 	const uint8_t *in = buf;
-	uint64_t n;
 
 	if (!range_is_ram(m, gpa, len))
 		return -EFAULT;
 	while (len) {
-		uint8_t *to = piece(m, gpa, len, &n);
+		struct iovec p = piece(m, gpa, len);
 
-		memcpy(to, in, n);
-		in += n;
-		gpa += n;
-		len -= n;
+		memcpy(p.iov_base, in, p.iov_len);
+		in += p.iov_len;
+		gpa += p.iov_len;
+		len -= p.iov_len;
 	}
 	return 0;
 }
 
 int guest_mem_fill(const struct guest_mem *m, uint64_t gpa, uint8_t byte, size_t len)
 {
-	uint64_t n;
-
 	if (!range_is_ram(m, gpa, len))
 		return -EFAULT;
 	while (len) {
-		uint8_t *to = piece(m, gpa, len, &n);
+		struct iovec p = piece(m, gpa, len);
 
-		memset(to, byte, n);
-		gpa += n;
-		len -= n;
+		memset(p.iov_base, byte, p.iov_len);
+		gpa += p.iov_len;
+		len -= p.iov_len;
 	}
 	return 0;
 }
@@ -255,7 +257,6 @@ int guest_mem_iov(const struct guest_mem *m, uint64_t gpa, uint64_t len, struct 
 		  size_t max, size_t *n)
 {
 	size_t used = *n;
-	uint64_t got;
 
 	if (len == 0)
 		return -EINVAL;
@@ -264,11 +265,10 @@ int guest_mem_iov(const struct guest_mem *m, uint64_t gpa, uint64_t len, struct 
 	while (len) {
 		if (used == max)
 			return -ENOSPC;
-		iov[used].iov_base = piece(m, gpa, len, &got);
-		iov[used].iov_len = got;
+		iov[used] = piece(m, gpa, len);
+		gpa += iov[used].iov_len;
+		len -= iov[used].iov_len;
 		used++;
-		gpa += got;
-		len -= got;
 	}
 	*n = used;
 	return 0;
@@ -277,13 +277,11 @@ int guest_mem_iov(const struct guest_mem *m, uint64_t gpa, uint64_t len, struct 
 int guest_mem_read_file(const struct guest_mem *m, uint64_t gpa, int fd, uint64_t offset,
 			uint64_t len)
 {
-	uint64_t n;
-
 	if (!range_is_ram(m, gpa, len))
 		return -EFAULT;
 	while (len) {
-		uint8_t *to = piece(m, gpa, len, &n);
-		ssize_t got = pread(fd, to, n, (off_t)offset);
+		struct iovec p = piece(m, gpa, len);
+		ssize_t got = pread(fd, p.iov_base, p.iov_len, (off_t)offset);
 
 		if (got == 0)
 			return -ENODATA;

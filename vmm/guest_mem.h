@@ -25,7 +25,6 @@ struct guest_mem_region {
 	uint64_t size; /* bytes */
 	uint8_t *hva;  /* where it is mapped here */
 	int fd;        /* memfd behind it; -EBADF for anonymous memory */
-	uint64_t fd_offset;
 };
 
 struct guest_mem {

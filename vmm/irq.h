@@ -1,9 +1,9 @@
 /*
  * Interrupt lines of the VM's interrupt controllers.
  *
- * A line is one GSI. A pin of the PIC or IOAPIC is driven by KVM_IRQ_LINE
- * (direct: no lock of ours, none of KVM's global ones); a line whose GSI is
- * routed to a message takes an irqfd, whose signal is injected in place.
+ * A line is one GSI, a pin of the PIC or IOAPIC, driven by KVM_IRQ_LINE: in
+ * place, under no lock of ours (KVM takes its controllers' spinlocks). An irqfd
+ * would be slower here: for pins KVM hands its signal to a work queue.
  *
  * Threads: lines are made on the main thread; irq_line_*() on any thread.
  * Locks: none in user space.
@@ -25,7 +25,7 @@ struct irq_line {
 	const struct irq_ops *ops;
 	void *chip;
 	uint32_t gsi;
-	_Atomic uint64_t *raised; /* counts edges for the metrics; may be NULL */
+	_Atomic uint64_t *raised; /* counts edges, of this line alone; may be NULL */
 };
 
 /* Drives a level-sensitive line. */

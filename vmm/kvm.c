@@ -52,6 +52,8 @@ int kvm_open(const struct kvm_ops *ops, struct kvm_fd *ret, struct error *err)
 	version = kvm_ioctl_val(k, KVM_GET_API_VERSION, 0);
 	if (version != KVM_API_VERSION) {
 		kvm_close(&k);
+		if (version < 0)
+			return error_set_errno(err, version, "/dev/kvm: KVM_GET_API_VERSION");
 		return error_set(err, -ENOTSUP, "/dev/kvm: API version %d, need %d", version,
 				 KVM_API_VERSION);
 	}

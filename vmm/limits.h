@@ -12,7 +12,9 @@
 #define LIMIT_API_HEADERS 8192     /* bytes of request line and headers */
 #define LIMIT_API_HEADER_COUNT 64
 #define LIMIT_API_URI 256          /* bytes of the raw request target */
-#define LIMIT_API_DEADLINE_MS 5000 /* from first to last byte of one request */
+#define LIMIT_API_DEADLINE_MS 5000 /* to the end of a connection's first request; for each later one
+				      from its first byte */
+#define LIMIT_API_ORPHANS 32 /* calls that go on without the client who made them */
 #define LIMIT_API_IDLE_MS 60000    /* a kept-alive connection without a request */
 #define LIMIT_API_REPLY 1048576    /* bytes of one reply body */
 #define LIMIT_JSON_DEPTH 16
@@ -27,7 +29,7 @@
 #define LIMIT_VCPUS 32
 #define LIMIT_MEM_MIB (1024ull * 1024ull) /* 1 TiB; the host decides below that */
 #define LIMIT_MEM_REGIONS 4
-#define LIMIT_VIRTIO_DEVICES 19 /* GSIs 5 to 23, one line each */
+#define LIMIT_VIRTIO_DEVICES 18 /* GSIs 5 to 23 without the clock's 8, one line each */
 #define LIMIT_DRIVES 16
 #define LIMIT_NETS 8
 #define LIMIT_BUS_REGIONS 64 /* per bus */
@@ -39,7 +41,7 @@
 #define LIMIT_RNG_BYTES 65536       /* entropy in one request */
 #define LIMIT_NET_FRAME 65562       /* 64 KiB of GSO payload, Ethernet, VLAN and vnet headers */
 #define LIMIT_BLK_INFLIGHT 128      /* requests of one drive in the io_uring */
-#define LIMIT_BLK_REQUEST (4u << 20) /* bytes of data in one request */
+#define LIMIT_BLK_REQUEST (32u << 20) /* bytes of data in one request: 128 segments of 256 KiB */
 
 /* Serial console */
 #define LIMIT_SERIAL_INPUT 64    /* bytes held for the guest: the receive FIFO */

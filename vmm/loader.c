@@ -15,6 +15,7 @@
 #include "vmm/base/bits.h"
 #include "vmm/base/cleanup.h"
 #include "vmm/base/fd.h"
+#include "vmm/base/log.h"
 #include "vmm/limits.h"
 
 #define PAGE_BYTES 4096ull
@@ -159,7 +160,11 @@ static int pvh_note_value(const uint8_t *desc, uint32_t size, struct loader_elf 
 	return 0;
 }
 
-/* Walks the notes in notes[0..size); every step moves on by 12 bytes or more. */
+/*
+ * Walks the notes in notes[0..size); every step moves on by 12 bytes or more.
+ * They end at one that is longer than what is left: they are a hint, and the
+ * kernel has its other entry.
+ */
 static int walk_notes(const uint8_t *notes, uint64_t size, uint64_t align, struct loader_elf *ret,
 		      struct error *err)
 {
@@ -173,9 +178,10 @@ static int walk_notes(const uint8_t *notes, uint64_t size, uint64_t align, struc
 		uint64_t desc = align_up(name + name_size, align);
 		uint64_t end = desc + desc_size;
 
-		if (name + name_size > size || end > size)
-			return error_set(err, -EINVAL, "kernel: ELF note at 0x%llx is longer than "
-					 "its segment", ull(at));
+		if (name + name_size > size || end > size) {
+			log_debug("kernel: ELF note at 0x%llx is longer than its segment", ull(at));
+			return 0;
+		}
 		if (type == XEN_ELFNOTE_PHYS32_ENTRY && name_size == sizeof("Xen") &&
 		    !memcmp(notes + name, "Xen", sizeof("Xen")))
 			return pvh_note_value(notes + desc, desc_size, ret, err);
@@ -192,12 +198,11 @@ static int read_notes(const struct elf_file *f, const Elf64_Phdr *p, struct load
 	_cleanup_free_ uint8_t *notes = NULL;
 	int code;
 
-	if (!range_inside(p->p_offset, p->p_filesz, 0, f->size))
-		return error_set(err, -ENODATA,
-				 "kernel: file is truncated: its ELF notes lie beyond its end");
-	if (p->p_filesz > NOTE_BYTES_MAX)
-		return error_set(err, -EINVAL, "kernel: ELF notes of %llu bytes, at most %llu",
-				 ull(p->p_filesz), ull(NOTE_BYTES_MAX));
+	if (p->p_filesz > NOTE_BYTES_MAX || !range_inside(p->p_offset, p->p_filesz, 0, f->size)) {
+		log_debug("kernel: %llu bytes of ELF notes at 0x%llx are not read",
+			  ull(p->p_filesz), ull(p->p_offset));
+		return 0;
+	}
 	if (p->p_filesz == 0)
 		return 0;
 	notes = malloc(p->p_filesz);
@@ -324,14 +329,14 @@ int loader_initrd(const struct guest_mem *m, int fd, uint64_t floor, uint64_t ce
 	return 0;
 }
 
-int loader_check_cmdline(const char *cmdline, struct error *err)
+int loader_check_cmdline(const char *cmdline, size_t added, struct error *err)
 {
 	size_t len = strlen(cmdline), i;
 
 	if (len >= LIMIT_CMDLINE)
 		return error_set(err, -E2BIG,
-				 "boot_args: the command line has %zu characters, at most %d", len,
-				 LIMIT_CMDLINE - 1);
+				 "boot_args: a command line of %zu characters, and %zu that the "
+				 "machine adds, are more than %d", len - added, added, LIMIT_CMDLINE - 1);
 	for (i = 0; i < len; i++)
 		if (cmdline[i] < 0x20 || cmdline[i] > 0x7E)
 			return error_set(err, -EINVAL,

@@ -9,6 +9,7 @@
 #define LULL_LOADER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "vmm/base/error.h"
@@ -28,7 +29,8 @@ bool loader_is_elf(int fd);
 /*
  * Loads the PT_LOAD segments of a 64-bit little-endian executable for
  * `machine` (EM_X86_64, EM_AARCH64) at their physical addresses, all of which
- * must be RAM at or above `floor`. -EINVAL, -EFAULT, -ENODATA with text.
+ * must be RAM at or above `floor`. Notes that are broken, or of more than 64 KiB,
+ * count as none. -EINVAL, -EFAULT, -ENODATA with text.
  */
 int loader_elf(const struct guest_mem *m, int fd, uint16_t machine, uint64_t floor,
 	       struct loader_elf *ret, struct error *err);
@@ -40,7 +42,10 @@ int loader_elf(const struct guest_mem *m, int fd, uint16_t machine, uint64_t flo
 int loader_initrd(const struct guest_mem *m, int fd, uint64_t floor, uint64_t ceiling,
 		  uint64_t *ret_gpa, uint64_t *ret_size, struct error *err);
 
-/* Printable ASCII, shorter than LIMIT_CMDLINE. */
-int loader_check_cmdline(const char *cmdline, struct error *err);
+/*
+ * Printable ASCII, shorter than LIMIT_CMDLINE. Of its characters `added` are not
+ * the client's: the error says so.
+ */
+int loader_check_cmdline(const char *cmdline, size_t added, struct error *err);
 
 #endif

@@ -31,6 +31,7 @@
 
 #define DRAIN_MS 1000 /* for replies that clients have not taken yet */
 
+#define TEARDOWN_LIMIT_S 2
 #define METRICS_PERIOD_NS (60ull * 1000000000ull)
 
 /* Under the name "firecracker" the daemon answers with that identity, for its clients. */
@@ -65,12 +66,21 @@ static void on_vm_end(void *arg)
 	event_loop_stop(d->loop);
 }
 
+/* Ends as the signal would have ended us, so that whoever sent it sees it worked. */
+static void end_by_signal(int signo)
+{
+	signal(signo, SIG_DFL);
+	raise(signo);
+}
+
 static void on_signal(void *arg, int signo)
 {
 	struct daemon *d = arg;
 
 	if (d->signal)
-		return;
+		end_by_signal(signo); /* asked a second time: at once */
+	if (d->vm->state.phase == VM_STOPPING || d->vm->state.phase == VM_ENDED)
+		return; /* the outcome is known; it is not the signal's */
 	d->signal = signo;
 	control_stop(d->vm, signo == SIGHUP ? "SIGHUP" : signo == SIGINT ? "SIGINT" : "SIGTERM");
 }
@@ -134,6 +144,7 @@ static int setup_signals(struct daemon *d, struct error *err)
 	size_t i;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a log that has reached its limit loses lines */
 	for (i = 0; i < sizeof(handled_signals) / sizeof(handled_signals[0]); i++) {
 		d->signals[i] = event_loop_add_signal(d->loop, handled_signals[i], on_signal, d);
 		if (!d->signals[i])
@@ -175,10 +186,21 @@ static int setup_api(struct daemon *d, struct error *err)
 	return d->server ? 0 : err->code;
 }
 
+/* Storage that hangs cannot be waited for; the guest's fate is in the log already. */
+static void on_teardown_limit(int signo)
+{
+	static const char text[] = "lulld: a device does not let go: ending without it\n";
+
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	_exit(EXIT_GENERIC);
+}
+
 static void teardown(struct daemon *d)
 {
 	size_t i;
 
+	signal(SIGALRM, on_teardown_limit);
+	alarm(TEARDOWN_LIMIT_S);
 	d->server = api_server_free(d->server);
 	for (i = 0; i < sizeof(d->signals) / sizeof(d->signals[0]); i++)
 		event_source_free(d->signals[i]);
@@ -188,6 +210,7 @@ static void teardown(struct daemon *d)
 	d->vm = vm_free(d->vm);
 	d->metrics = metrics_free(d->metrics);
 	d->loop = event_loop_free(d->loop);
+	alarm(0);
 }
 
 /* A launcher may have closed them; no file of ours shall take their numbers. */
@@ -202,13 +225,6 @@ static int open_standard_fds(void)
 		return -errno;
 	close(fd);
 	return 0;
-}
-
-/* Ends as the signal would have ended us, so that whoever sent it sees it worked. */
-static void end_by_signal(int signo)
-{
-	signal(signo, SIG_DFL);
-	raise(signo);
 }
 
 static int fail(struct daemon *d, int status, const struct error *err)
@@ -253,8 +269,12 @@ static int run(struct daemon *d, const struct kvm_ops *ops)
 	status = d->exit_status ? d->exit_status : vm_end_exit_status(d->vm->state.reason);
 	if (d->signal == SIGHUP)
 		status = EXIT_HANGUP;
-	log_always("%s exiting %s. exit_code=%d reason=%s", d->identity->app_name,
-		   status == 0 ? "successfully" : "with an error", status, reason);
+	if (d->signal && d->signal != SIGHUP)
+		log_always("%s exiting by signal %d. reason=%s", d->identity->app_name, d->signal,
+			   reason);
+	else
+		log_always("%s exiting %s. exit_code=%d reason=%s", d->identity->app_name,
+			   status == 0 ? "successfully" : "with an error", status, reason);
 	teardown(d);
 	if (d->signal && d->signal != SIGHUP)
 		end_by_signal(d->signal);

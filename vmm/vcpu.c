@@ -18,14 +18,16 @@
 #include "vmm/base/thread.h"
 #include "vmm/vm.h"
 
-static int kick_signal(void)
-{
-	return SIGRTMIN;
-}
-
 /* The kick does its work by interrupting KVM_RUN. */
 static void on_kick(int signo)
 {
+}
+
+static void kick_signals(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGRTMIN);
+	sigaddset(ret, SIGUSR1);
 }
 
 int vcpu_signals_init(struct error *err)
@@ -33,12 +35,21 @@ int vcpu_signals_init(struct error *err)
 	struct sigaction action = { .sa_handler = on_kick };
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, kick_signal());
-	if (sigaction(kick_signal(), &action, NULL) < 0 ||
+	kick_signals(&set);
+	if (sigaction(SIGRTMIN, &action, NULL) < 0 || sigaction(SIGUSR1, &action, NULL) < 0 ||
 	    pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
-		return error_set(err, -EINVAL, "cannot set up the vCPU kick signal");
+		return error_set(err, -EINVAL, "cannot set up the vCPU kick signals");
 	return 0;
+}
+
+/*
+ * A real-time signal takes an entry of a queue that all processes of the user
+ * share (RLIMIT_SIGPENDING) and can be refused; a standard one needs none.
+ */
+static void kick(pid_t tid)
+{
+	if (tgkill(getpid(), tid, SIGRTMIN) < 0 && errno == EAGAIN)
+		(void)tgkill(getpid(), tid, SIGUSR1);
 }
 
 struct vcpu *vcpu_new(struct vm *vm, uint32_t index, struct error *err)
@@ -100,30 +111,33 @@ void vcpu_request(struct vcpu *v, uint32_t bits)
 	atomic_fetch_or(&v->requests, bits);
 	__atomic_store_n(&v->run->immediate_exit, 1, __ATOMIC_SEQ_CST);
 	if (tid)
-		(void)tgkill(getpid(), tid, kick_signal());
+		kick(tid);
 	if (bits & VCPU_REQ_STOP)
 		vcpu_release(v);
 }
 
 void vcpu_release(struct vcpu *v)
 {
+	int parked = VCPU_PARKED;
+
+	/* Here, so that who is told of the release sees it, wherever the thread is. */
+	atomic_compare_exchange_strong(&v->state, &parked, VCPU_RUNNING);
 	lock_take(&v->lock);
 	v->park = false;
 	lock_cond_signal(&v->unparked);
 	lock_release(&v->lock);
 }
 
-/* Stays parked until released, having told the VM. */
+/* Stays parked until released, having told the VM. The release says that it runs. */
 static void park(struct vcpu *v)
 {
 	atomic_store_explicit(&v->state, VCPU_PARKED, memory_order_release);
-	vm_vcpu_parked(v->vm);
+	vm_vcpu_parked(v);
 	lock_take(&v->lock);
 	while (v->park)
 		lock_cond_wait(&v->unparked, &v->lock);
 	v->park = true; /* for the next time */
 	lock_release(&v->lock);
-	atomic_store_explicit(&v->state, VCPU_RUNNING, memory_order_release);
 }
 
 /* KVM_RUN said -EINTR: false if the vCPU shall leave its loop. */
@@ -147,6 +161,7 @@ static void report_failure(struct vcpu *v, int code)
 {
 	char text[512];
 
+	metric_count(&v->metrics.failures);
 	arch_vcpu_describe(v, text, sizeof(text));
 	log_error("vCPU %u: KVM_RUN failed: error %d; %s", v->index, -code, text);
 }
@@ -177,12 +192,11 @@ static void run_loop(struct vcpu *v)
 static void *thread_main(void *arg)
 {
 	struct vcpu *v = arg;
-	sigset_t kick;
+	sigset_t kicks;
 
 	atomic_store_explicit(&v->tid, gettid(), memory_order_release);
-	sigemptyset(&kick);
-	sigaddset(&kick, kick_signal());
-	pthread_sigmask(SIG_UNBLOCK, &kick, NULL);
+	kick_signals(&kicks);
+	pthread_sigmask(SIG_UNBLOCK, &kicks, NULL);
 
 	bus_lookup_init(&v->lookup, &v->vm->bus);
 	v->setup_code = arch_vcpu_setup(v, &v->setup_error);
@@ -190,7 +204,7 @@ static void *thread_main(void *arg)
 	if (v->setup_code == 0 && !(atomic_load(&v->requests) & VCPU_REQ_STOP))
 		run_loop(v);
 	atomic_store_explicit(&v->state, VCPU_STOPPED, memory_order_release);
-	vm_vcpu_stopped(v->vm);
+	vm_vcpu_stopped(v);
 	return NULL;
 }
 

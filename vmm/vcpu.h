@@ -5,8 +5,8 @@
  * vCPU's own thread is the only one that calls KVM on it.
  * Locks: v->lock (level VM) around parking only; none on the path of an exit.
  *
- * A request sets its bit, then kvm_run.immediate_exit, then sends the kick
- * signal. The vCPU looks for requests only where KVM_RUN returns -EINTR: it
+ * A request sets its bit, then kvm_run.immediate_exit, then sends the kick, a
+ * real-time signal; where the host has no queue entry left for one, SIGUSR1. The vCPU looks for requests only where KVM_RUN returns -EINTR: it
  * clears immediate_exit first and takes the bits second, so that a request
  * made in between costs one more -EINTR and is never lost.
  */
@@ -21,6 +21,7 @@
 #include "vmm/arch.h"
 #include "vmm/base/lock.h"
 #include "vmm/bus.h"
+#include "vmm/event_loop.h"
 #include "vmm/kvm.h"
 #include "vmm/metrics.h"
 
@@ -69,12 +70,16 @@ struct vcpu {
 	/* written by any thread */
 	_Atomic uint32_t requests;
 
+	/* its own thread's, one at a time */
+	struct event_post parked_post;
+	struct event_post stopped_post;
+
 	struct lock lock;
 	struct lock_cond unparked;
 	bool park TSA_GUARDED; /* stay parked */
 };
 
-/* Blocks the kick signal in the calling (main) thread and installs its empty handler. */
+/* Blocks the kick signals in the calling (main) thread and installs their empty handler. */
 int vcpu_signals_init(struct error *err);
 
 /* Creates the KVM vCPU and maps its kvm_run. */

@@ -90,13 +90,13 @@ static enum vcpu_exit_result exit_mmio(struct vcpu *v)
 	struct kvm_run *run = v->run;
 	unsigned width = run->mmio.len;
 
+	metric_count(run->mmio.is_write ? &v->metrics.exit_mmio_write :
+					  &v->metrics.exit_mmio_read);
 	if (width != 1 && width != 2 && width != 4 && width != 8) {
 		/* an access split over pages or a vector: nothing of ours takes it */
 		memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
 		return VCPU_CONTINUE;
 	}
-	metric_count(run->mmio.is_write ? &v->metrics.exit_mmio_write :
-					  &v->metrics.exit_mmio_read);
 	if (run->mmio.is_write)
 		return act(v, bus_write(&v->lookup, BUS_MMIO, run->mmio.phys_addr, width,
 					load_value(run->mmio.data, width)));
@@ -130,6 +130,7 @@ static enum vcpu_exit_result exit_system_event(struct vcpu *v)
 
 static enum vcpu_exit_result exit_fail_entry(struct vcpu *v)
 {
+	metric_count(&v->metrics.failures);
 	log_error("vCPU %u: KVM cannot enter the guest: hardware reason 0x%llx", v->index,
 		  (unsigned long long)v->run->fail_entry.hardware_entry_failure_reason);
 	return end(v, VM_END_VCPU_FAILED);
@@ -139,6 +140,7 @@ static enum vcpu_exit_result exit_internal_error(struct vcpu *v)
 {
 	char text[512];
 
+	metric_count(&v->metrics.failures);
 	arch_vcpu_describe(v, text, sizeof(text));
 	log_error("vCPU %u: KVM internal error %u: %s", v->index, v->run->internal.suberror, text);
 	return end(v, VM_END_VCPU_FAILED);

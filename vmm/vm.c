@@ -21,6 +21,8 @@
 #include "vmm/base/ratelimit.h"
 #include "vmm/vcpu.h"
 
+static void on_deadline(void *arg);
+
 struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops *ops,
 		  const struct device_classes *classes, struct metrics *metrics,
 		  struct error *err)
@@ -40,9 +42,14 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 	vm->initrd_fd = -EBADF;
 	vm->kvm.fd = -EBADF;
 	vm->fd.fd = -EBADF;
-	config_init(&vm->config);
+	config_set_defaults(&vm->config);
 	vm_state_init(&vm->state);
 	device_set_init(&vm->devices, loop);
+	vm->deadline = event_loop_add_timer(loop, on_deadline, vm);
+	if (!vm->deadline) {
+		error_set(err, -ENOMEM, "no memory for the VM");
+		return vm_free(vm);
+	}
 	return vm;
 }
 
@@ -61,7 +68,7 @@ void vm_irq_line_init(struct vm *vm, struct irq_line *line, uint32_t gsi)
 		.ops = &chip_ops,
 		.chip = vm,
 		.gsi = gsi,
-		.raised = &vm->irq_edges,
+		.raised = gsi < VM_IRQ_LINES ? &vm->irq_counts[gsi].triggers : NULL,
 	};
 }
 
@@ -145,13 +152,24 @@ static int make_vcpus(struct vm *vm, struct error *err)
 	return 0;
 }
 
+static const struct metric_field irq_fields[] = {
+	METRIC(struct vm_irq_count, triggers),
+	{ 0 },
+};
+
 static int make_devices(struct vm *vm, struct error *err)
 {
+	uint32_t i;
+
+	for (i = 0; i < VM_IRQ_LINES; i++) {
+		if (metrics_add_group(vm->metrics, "interrupts", irq_fields,
+				      &vm->irq_counts[i]) < 0)
+			return error_set(err, -ENOMEM, "no memory for metrics");
+	}
 	vm->doorbells = (struct doorbells){ .ops = &doorbell_ops, .vm = vm };
 	vm->env = (struct device_env){
 		.mem = &vm->mem,
 		.doorbells = &vm->doorbells,
-		.main_loop = vm->loop,
 		.metrics = vm->metrics,
 	};
 	bus_init(&vm->bus);
@@ -198,6 +216,8 @@ static void unmake(struct vm *vm)
 		metrics_remove_group(vm->metrics, &vm->vcpus[i]->metrics);
 		vm->vcpus[i] = vcpu_free(vm->vcpus[i]);
 	}
+	for (i = 0; i < VM_IRQ_LINES; i++)
+		metrics_remove_group(vm->metrics, &vm->irq_counts[i]);
 	vm->vcpu_count = 0;
 	vm->vcpus_started = 0;
 	vm->vcpus_stopped = 0;
@@ -227,7 +247,10 @@ struct vm *vm_free(struct vm *vm)
 {
 	if (!vm)
 		return NULL;
+	event_source_free(vm->deadline);
 	unmake(vm);
+	event_loop_drop_posts(vm->loop); /* the threads that post are gone; so are the nodes */
+	control_drop_patches(vm);
 	close_backends(vm);
 	if (vm->kernel_fd >= 0)
 		close(vm->kernel_fd);
@@ -256,23 +279,44 @@ static int reopen_backends(struct vm *vm, struct error *err)
 	return ret;
 }
 
-static void answer(struct vm *vm, int code, const struct error *err)
+/* A call-back may begin what is waited for next: the list is taken out first. */
+static void answer(struct vm *vm, unsigned targets, int code, const struct error *err)
 {
 	struct vm_waiter waiters[VM_WAITERS];
 	uint32_t count = vm->waiter_count, i;
 
+	event_source_disarm(vm->deadline);
 	memcpy(waiters, vm->waiters, sizeof(waiters));
 	vm->waiter_count = 0;
-	for (i = 0; i < count; i++)
-		waiters[i].done(waiters[i].arg, code, err);
+	for (i = 0; i < count; i++) {
+		if (!(targets & BIT(waiters[i].target)))
+			vm->waiters[vm->waiter_count++] = waiters[i];
+	}
+	for (i = 0; i < count; i++) {
+		if (targets & BIT(waiters[i].target))
+			waiters[i].done(waiters[i].arg, code, err);
+	}
 }
 
-static void wait_for_phase(struct vm *vm, control_done_fn done, void *arg)
+static bool is_waited_for(const struct vm *vm, enum vm_phase target)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->waiter_count; i++) {
+		if (vm->waiters[i].target == target)
+			return true;
+	}
+	return false;
+}
+
+#define ALL_TARGETS (BIT(VM_RUNNING) | BIT(VM_PAUSED))
+
+static void wait_for_phase(struct vm *vm, enum vm_phase target, control_done_fn done, void *arg)
 {
 	struct error err;
 
 	if (vm->waiter_count < VM_WAITERS) {
-		vm->waiters[vm->waiter_count++] = (struct vm_waiter){ done, arg };
+		vm->waiters[vm->waiter_count++] = (struct vm_waiter){ done, arg, target };
 		return;
 	}
 	error_set(&err, -EBUSY, "too many clients wait for the VM");
@@ -305,7 +349,7 @@ static void start_failed(struct vm *vm)
 	vm_state_move(&vm->state, VM_CONFIGURING);
 	if (reopen_backends(vm, &reopen) < 0)
 		log_warn("after a failed start: %s", reopen.text);
-	answer(vm, err.code, &err);
+	answer(vm, ALL_TARGETS, err.code, &err);
 }
 
 void vm_start(struct vm *vm, control_done_fn done, void *arg)
@@ -316,9 +360,8 @@ void vm_start(struct vm *vm, control_done_fn done, void *arg)
 		refuse(vm, "start", done, arg);
 		return;
 	}
-	wait_for_phase(vm, done, arg);
+	wait_for_phase(vm, VM_RUNNING, done, arg);
 	err->code = 0;
-	vm->started_ns = ratelimit_now();
 	atomic_store(&vm->end_reason, VM_END_NONE);
 	err->code = reopen_backends(vm, err);
 	if (err->code == 0)
@@ -331,14 +374,31 @@ void vm_start(struct vm *vm, control_done_fn done, void *arg)
 		start_failed(vm);
 }
 
+static void begin_pause(struct vm *vm)
+{
+	uint32_t i;
+
+	vm_state_move(&vm->state, VM_PAUSING);
+	vm->vcpus_parked = 0;
+	event_source_arm(vm->deadline, VM_PAUSE_LIMIT_MS * 1000000ull);
+	for (i = 0; i < vm->vcpu_count; i++)
+		vcpu_request(vm->vcpus[i], VCPU_REQ_PAUSE);
+}
+
 static void release_vcpus(struct vm *vm)
 {
 	uint32_t i;
 
+	if (!vm->started_ns) {
+		vm->started_ns = ratelimit_now();
+		(void)metrics_flush(vm->metrics, NULL);
+	}
 	vm_state_move(&vm->state, VM_RUNNING);
 	for (i = 0; i < vm->vcpu_count; i++)
 		vcpu_release(vm->vcpus[i]);
-	answer(vm, 0, NULL);
+	answer(vm, BIT(VM_RUNNING), 0, NULL);
+	if (vm->state.phase == VM_RUNNING && is_waited_for(vm, VM_PAUSED))
+		begin_pause(vm);
 }
 
 static void all_set_up(struct vm *vm)
@@ -357,6 +417,20 @@ static void all_set_up(struct vm *vm)
 
 /* Pause and resume */
 
+static void on_devices_resumed(void *arg)
+{
+	struct vm *vm = arg;
+
+	if (vm->state.phase == VM_RESUMING)
+		release_vcpus(vm);
+}
+
+static void begin_resume(struct vm *vm)
+{
+	vm_state_move(&vm->state, VM_RESUMING);
+	device_set_resume(&vm->devices, on_devices_resumed, vm);
+}
+
 static void on_devices_paused(void *arg)
 {
 	struct vm *vm = arg;
@@ -364,7 +438,9 @@ static void on_devices_paused(void *arg)
 	if (vm->state.phase != VM_PAUSING)
 		return;
 	vm_state_move(&vm->state, VM_PAUSED);
-	answer(vm, 0, NULL);
+	answer(vm, BIT(VM_PAUSED), 0, NULL);
+	if (vm->state.phase == VM_PAUSED && is_waited_for(vm, VM_RUNNING))
+		begin_resume(vm);
 }
 
 static void on_vcpu_parked(void *arg)
@@ -380,49 +456,39 @@ static void on_vcpu_parked(void *arg)
 		device_set_pause(&vm->devices, on_devices_paused, vm);
 }
 
-void vm_vcpu_parked(struct vm *vm)
+void vm_vcpu_parked(struct vcpu *v)
 {
-	if (event_loop_post(vm->loop, on_vcpu_parked, vm) < 0)
-		log_error("no memory to report a parked vCPU");
+	event_loop_post_node(v->vm->loop, &v->parked_post, on_vcpu_parked, v->vm);
+}
+
+static bool is_started(const struct vm *vm)
+{
+	return vm->state.phase >= VM_RUNNING && vm->state.phase <= VM_RESUMING;
 }
 
 void vm_pause(struct vm *vm, control_done_fn done, void *arg)
 {
-	uint32_t i;
-
-	if (vm->state.phase == VM_PAUSED) {
-		done(arg, 0, NULL);
-	} else if (vm->state.phase == VM_PAUSING) {
-		wait_for_phase(vm, done, arg);
-	} else if (!vm_state_move(&vm->state, VM_PAUSING)) {
+	if (!is_started(vm)) {
 		refuse(vm, "pause", done, arg);
+	} else if (vm->state.phase == VM_PAUSED) {
+		done(arg, 0, NULL);
 	} else {
-		wait_for_phase(vm, done, arg);
-		vm->vcpus_parked = 0;
-		for (i = 0; i < vm->vcpu_count; i++)
-			vcpu_request(vm->vcpus[i], VCPU_REQ_PAUSE);
+		wait_for_phase(vm, VM_PAUSED, done, arg);
+		if (vm->state.phase == VM_RUNNING)
+			begin_pause(vm);
 	}
-}
-
-static void on_devices_resumed(void *arg)
-{
-	struct vm *vm = arg;
-
-	if (vm->state.phase == VM_RESUMING)
-		release_vcpus(vm);
 }
 
 void vm_resume(struct vm *vm, control_done_fn done, void *arg)
 {
-	if (vm->state.phase == VM_RUNNING) {
-		done(arg, 0, NULL);
-	} else if (vm->state.phase == VM_RESUMING) {
-		wait_for_phase(vm, done, arg);
-	} else if (!vm_state_move(&vm->state, VM_RESUMING)) {
+	if (!is_started(vm)) {
 		refuse(vm, "resume", done, arg);
+	} else if (vm->state.phase == VM_RUNNING) {
+		done(arg, 0, NULL);
 	} else {
-		wait_for_phase(vm, done, arg);
-		device_set_resume(&vm->devices, on_devices_resumed, vm);
+		wait_for_phase(vm, VM_RUNNING, done, arg);
+		if (vm->state.phase == VM_PAUSED)
+			begin_resume(vm);
 	}
 }
 
@@ -435,15 +501,34 @@ static void on_ended(void *arg)
 	vm->on_end(vm->on_end_arg);
 }
 
+/* Something does not let go: storage that hangs, or a defect of ours. */
+static void on_deadline(void *arg)
+{
+	struct vm *vm = arg;
+	struct error err;
+
+	if (vm->state.phase == VM_STOPPING) {
+		log_error("%u of %u vCPUs have not left: the process ends without them",
+			  vm->vcpus_started - vm->vcpus_stopped, vm->vcpus_started);
+		vm->on_end(vm->on_end_arg);
+		return;
+	}
+	log_error("the VM is still %s after %d s", vm_phase_name(vm->state.phase),
+		  VM_PAUSE_LIMIT_MS / 1000);
+	error_set(&err, -ETIMEDOUT, "Failed to message the vCPUs.");
+	answer(vm, ALL_TARGETS, -ETIMEDOUT, &err);
+}
+
 static void ended(struct vm *vm)
 {
 	struct error err;
 
 	vm_state_move(&vm->state, VM_ENDED);
+	vm->ended_ns = ratelimit_now();
 	error_set(&err, -ECANCELED, "the VM has ended: %s", vm_end_reason_name(vm->state.reason));
-	answer(vm, -ECANCELED, &err);
-	if (event_loop_post(vm->loop, on_ended, vm) < 0)
-		vm->on_end(vm->on_end_arg);
+	answer(vm, ALL_TARGETS, -ECANCELED, &err);
+	control_drop_patches(vm);
+	event_loop_post_node(vm->loop, &vm->ended_post, on_ended, vm);
 }
 
 void vm_end(struct vm *vm, enum vm_end_reason reason)
@@ -456,6 +541,7 @@ void vm_end(struct vm *vm, enum vm_end_reason reason)
 		return;
 	}
 	vm_state_move(&vm->state, VM_STOPPING);
+	event_source_arm(vm->deadline, VM_END_LIMIT_MS * 1000000ull);
 	stop_vcpus(vm);
 	if (vm->vcpus_stopped == vm->vcpus_started)
 		ended(vm);
@@ -474,10 +560,9 @@ static void on_vcpu_stopped(void *arg)
 		start_failed(vm);
 }
 
-void vm_vcpu_stopped(struct vm *vm)
+void vm_vcpu_stopped(struct vcpu *v)
 {
-	if (event_loop_post(vm->loop, on_vcpu_stopped, vm) < 0)
-		log_error("no memory to report a stopped vCPU");
+	event_loop_post_node(v->vm->loop, &v->stopped_post, on_vcpu_stopped, v->vm);
 }
 
 static void on_end_requested(void *arg)
@@ -491,9 +576,6 @@ void vm_request_end(struct vm *vm, enum vm_end_reason reason)
 {
 	int none = VM_END_NONE;
 
-	if (!atomic_compare_exchange_strong(&vm->end_reason, &none, reason))
-		return;
-	if (event_loop_post(vm->loop, on_end_requested, vm) < 0)
-		log_error("no memory to report the end of the guest: %s",
-			  vm_end_reason_name(reason));
+	if (atomic_compare_exchange_strong(&vm->end_reason, &none, reason))
+		event_loop_post_node(vm->loop, &vm->end_post, on_end_requested, vm);
 }

@@ -2,7 +2,7 @@
  * The VM: what it owns, and the order in which that is made and unmade.
  *
  * Built on the main thread by vm_start() in numbered steps, unmade in reverse
- * by vm_fini(); safe at any point of construction.
+ * by vm_free(); safe at any point of construction.
  */
 #ifndef LULL_VM_H
 #define LULL_VM_H
@@ -24,14 +24,26 @@
 #include "vmm/vm_state.h"
 
 struct arch_vm;
+struct patch_job;
 struct vcpu;
 
-/* A client that is answered when the phase under way has been reached. */
+/* A client that is answered when a phase has been reached. */
 struct vm_waiter {
 	control_done_fn done;
 	void *arg;
+	enum vm_phase target; /* VM_RUNNING or VM_PAUSED */
 };
 
+#define VM_IRQ_LINES 24
+
+/* Edges of one line, 64 bytes apart: each is counted by another device's thread. */
+struct vm_irq_count {
+	metric triggers;
+	char unused[64 - sizeof(metric)];
+};
+
+#define VM_PAUSE_LIMIT_MS 30000
+#define VM_END_LIMIT_MS 3000
 #define VM_WAITERS (LIMIT_API_CONNECTIONS + 2)
 
 struct vm {
@@ -51,11 +63,15 @@ struct vm {
 	int kernel_fd;
 	int initrd_fd;
 	struct vm_state state;
-	uint64_t started_ns; /* monotonic; 0 before */
+	uint64_t started_ns; /* monotonic, when vCPUs were first let go; 0 before */
+	uint64_t ended_ns;
+	struct event_post ended_post;
+	struct patch_job *patch_jobs; /* updates of drives under way (control.c) */
 	uint32_t vcpus_parked;  /* that have answered the start or pause under way */
 	uint32_t vcpus_started; /* whose threads exist */
 	uint32_t vcpus_stopped; /* whose threads have left their loop */
 	struct error start_error;
+	struct event_source *deadline; /* of the pause or end under way */
 	struct vm_waiter waiters[VM_WAITERS]; /* who is answered at the end of it */
 	uint32_t waiter_count;
 
@@ -63,7 +79,6 @@ struct vm {
 	struct kvm_fd kvm;
 	struct kvm_fd fd;
 	struct guest_mem mem;
-	struct irq_ops const *irq_ops;
 	struct doorbells doorbells;
 	struct device_env env;
 	struct bus bus;
@@ -73,7 +88,8 @@ struct vm {
 	uint32_t vcpu_count;
 
 	/* any thread */
-	_Atomic uint64_t irq_edges;
+	struct vm_irq_count irq_counts[VM_IRQ_LINES];
+	struct event_post end_post; /* by whoever set end_reason */
 	_Atomic int end_reason; /* enum vm_end_reason asked for by a vCPU; the first wins */
 };
 
@@ -96,17 +112,27 @@ void vm_irq_line_init(struct vm *vm, struct irq_line *line, uint32_t gsi);
  * unmade again and the VM is back in CONFIGURING.
  */
 void vm_start(struct vm *vm, control_done_fn done, void *arg);
-/* Phases RUNNING to RESUMING; a second pauser is answered with the first. */
+/*
+ * Phases RUNNING to RESUMING; a second pauser is answered with the first. After
+ * VM_PAUSE_LIMIT_MS clients are told that it failed: storage that hangs can hold
+ * a vCPU or a device for as long as it likes. The pause itself goes on.
+ */
 void vm_pause(struct vm *vm, control_done_fn done, void *arg);
 void vm_resume(struct vm *vm, control_done_fn done, void *arg);
-/* Main thread, any phase: on_end follows once every vCPU has left. */
+/*
+ * Main thread, any phase: on_end follows once every vCPU has left, or after
+ * VM_END_LIMIT_MS with the phase still STOPPING.
+ */
 void vm_end(struct vm *vm, enum vm_end_reason reason);
 
 /* Any thread: the guest or a vCPU asks for the end. The first reason wins. */
 void vm_request_end(struct vm *vm, enum vm_end_reason reason);
 
 /* From vCPU threads: what was asked of it is done. */
-void vm_vcpu_parked(struct vm *vm);
-void vm_vcpu_stopped(struct vm *vm);
+void vm_vcpu_parked(struct vcpu *v);
+void vm_vcpu_stopped(struct vcpu *v);
+
+/* control.c: answers and frees updates that the end of the VM has overtaken. */
+void control_drop_patches(struct vm *vm);
 
 #endif

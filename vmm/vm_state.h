@@ -12,7 +12,7 @@
  * (5) PAUSED: no vCPU is in KVM_RUN, no device thread touches guest memory.
  * (6) RESUMING: devices are asked to serve again; then vCPUs are let go.
  * (7) STOPPING: vCPUs are asked to leave; none has begun a new KVM_RUN once it saw that.
- * (8) ENDED: every vCPU thread has been joined. The reason does not change.
+ * (8) ENDED: every vCPU has left its loop for good. The reason does not change.
  *
  * Main thread only.
  */

@@ -19,6 +19,13 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 	return code;
 }
 
+const char *error_separator(const char *what)
+{
+	size_t len = strlen(what);
+
+	return len > 0 && what[len - 1] == '.' ? " " : ": ";
+}
+
 int error_set_errno(struct error *err, int code, const char *fmt, ...)
 {
 	va_list args;
@@ -32,8 +39,8 @@ int error_set_errno(struct error *err, int code, const char *fmt, ...)
 	vsnprintf(err->text, sizeof(err->text), fmt, args);
 	va_end(args);
 	used = strlen(err->text);
-	snprintf(err->text + used, sizeof(err->text) - used, ": %s (os error %d)",
-		 strerror_r(-code, meaning, sizeof(meaning)), -code);
+	snprintf(err->text + used, sizeof(err->text) - used, "%s%s (os error %d)",
+		 error_separator(err->text), strerror_r(-code, meaning, sizeof(meaning)), -code);
 	return code;
 }
 

@@ -22,9 +22,15 @@ struct error {
 int error_set(struct error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* As error_set(), with ": <meaning of code> (os error N)" after the text. */
+/*
+ * As error_set(), with ": <meaning of code> (os error N)" after the text; without
+ * the colon if the text is a whole sentence.
+ */
 int error_set_errno(struct error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* What stands between `what` went wrong and the reason: ": ", or " " behind a sentence. */
+const char *error_separator(const char *what);
 
 /* "<what>: <meaning of code> (os error N) <path>", for a file that a client named. */
 int error_set_path(struct error *err, int code, const char *what, const char *path);

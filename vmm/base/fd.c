@@ -109,8 +109,8 @@ static int check_file_type(int fd, bool allow_block, const char *what, const cha
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		return error_set_path(err, -EISDIR, what, path);
-	return error_set(err, -EINVAL, "%s: %s is not a regular file%s", what, path,
-			 allow_block ? " or block device" : "");
+	return error_set(err, -EINVAL, "%s%s%s is not a regular file%s", what,
+			 error_separator(what), path, allow_block ? " or block device" : "");
 }
 
 int fd_open_file(const char *path, bool writable, bool allow_block, const char *what,

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #define LOG_SITE_WINDOW_NS (5ull * 1000000000ull)
 
 static struct lock log_lock;
+static int log_stdout = STDOUT_FILENO; /* or a description of our own of the same thing */
 static int log_fd = STDOUT_FILENO;
 static char log_id[65];
 static char log_module[129];
@@ -40,15 +42,33 @@ static const char *const level_names[] = {
 	[LOG_LEVEL_INFO] = "INFO", [LOG_LEVEL_DEBUG] = "DEBUG", [LOG_LEVEL_TRACE] = "TRACE",
 };
 
+/*
+ * A pipe or terminal at standard output blocks its writers when nobody reads, and
+ * its flags are shared with other processes: it is opened again, non-blocking.
+ */
+static int open_stdout(void)
+{
+	struct stat st;
+	int fd;
+
+	if (fstat(STDOUT_FILENO, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))
+		return STDOUT_FILENO;
+	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? STDOUT_FILENO : fd;
+}
+
 void log_init(const char *id)
 {
 	lock_init(&log_lock, LOCK_LEVEL_LOG, "log");
 	snprintf(log_id, sizeof(log_id), "%s", id);
+	if (log_stdout == STDOUT_FILENO)
+		log_stdout = open_stdout();
+	log_fd = log_stdout;
 }
 
 int log_set_target(const char *path, struct error *err)
 {
-	int fd = STDOUT_FILENO, old;
+	int fd = log_stdout, old;
 
 	if (path) {
 		fd = open(path, O_RDWR | O_NONBLOCK | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
@@ -60,7 +80,7 @@ int log_set_target(const char *path, struct error *err)
 	old = log_fd;
 	log_fd = fd;
 	lock_release(&log_lock);
-	if (old != STDOUT_FILENO)
+	if (old != log_stdout)
 		close(old);
 	return 0;
 }
