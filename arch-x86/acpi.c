@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "arch-x86/aml.h"
+#include "arch-x86/checksum.h"
 #include "arch-x86/layout.h"
 #include "vmm/base/bits.h"
 
@@ -56,15 +57,6 @@ enum { MADT_LAPIC = 0, MADT_IOAPIC = 1, MADT_LAPIC_NMI = 4, MADT_X2APIC = 9 };
 #define MADT_ENABLED BIT(0)
 #define MADT_ALL_PROCESSORS 0xFF
 #define XAPIC_IDS 255
-
-static uint8_t checksum(const uint8_t *p, size_t n)
-{
-	uint8_t sum = 0;
-
-	while (n--)
-		sum = (uint8_t)(sum + *p++);
-	return (uint8_t)-sum;
-}
 
 static void put(struct acpi_image *image, const void *p, size_t n)
 {
@@ -127,7 +119,7 @@ static void table_end(struct acpi_image *image, enum acpi_table table)
 		return;
 	p = (uint8_t *)image->bytes.data + offset;
 	store_le32(p + 4, size);
-	p[9] = checksum(p, size);
+	p[9] = table_checksum(p, size);
 	image->tables[table].size = size;
 }
 
@@ -284,8 +276,8 @@ static void store_rsdp(struct acpi_image *image)
 	p[15] = 2; /* revision */
 	store_le32(p + 20, RSDP_SIZE);
 	store_le64(p + 24, table_gpa(image, ACPI_XSDT));
-	p[8] = checksum(p, RSDP_V1_SIZE);
-	p[32] = checksum(p, RSDP_SIZE);
+	p[8] = table_checksum(p, RSDP_V1_SIZE);
+	p[32] = table_checksum(p, RSDP_SIZE);
 	image->tables[ACPI_RSDP].size = RSDP_SIZE;
 }
 

@@ -18,6 +18,14 @@
 #include "vmm/loader.h"
 #include "vmm/vm.h"
 
+/* How clients know a kernel that cannot be loaded; returns `code`. */
+static int bad_kernel(int code, struct error *err)
+{
+	error_prefix(err, "System configuration error: Cannot load kernel due to invalid memory "
+			  "configuration or invalid kernel image: ");
+	return code;
+}
+
 static int boot_elf(const struct boot_input *in, struct boot_start *ret, struct error *err)
 {
 	struct boot_linux_kernel kernel;
@@ -25,12 +33,13 @@ static int boot_elf(const struct boot_input *in, struct boot_start *ret, struct 
 	int code = loader_elf(in->mem, in->kernel_fd, EM_X86_64, LAYOUT_KERNEL, &elf, err);
 
 	if (code < 0)
-		return code;
+		return bad_kernel(code, err);
 	if (elf.has_pvh_entry)
 		return boot_pvh_finish(in, elf.pvh_entry, elf.high, ret, err);
 	if (elf.high > LAYOUT_IDENTITY_BYTES)
-		return error_set(err, -EFAULT, "kernel: ELF file ends at 0x%llx, above 1 GiB",
-				 (unsigned long long)elf.high);
+		return bad_kernel(error_set(err, -EFAULT,
+					    "kernel: ELF file ends at 0x%llx, above 1 GiB",
+					    (unsigned long long)elf.high), err);
 	boot_linux_from_elf(elf.entry, elf.high, &kernel);
 	return boot_linux_finish(in, &kernel, ret, err);
 }
@@ -44,7 +53,7 @@ int boot_kernel(const struct boot_input *in, struct boot_start *ret, struct erro
 		return boot_elf(in, ret, err);
 	code = boot_linux_load(in->mem, in->kernel_fd, &kernel, err);
 	if (code < 0)
-		return code;
+		return bad_kernel(code, err);
 	return boot_linux_finish(in, &kernel, ret, err);
 }
 

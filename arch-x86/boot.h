@@ -31,10 +31,13 @@ struct boot_input {
 	uint64_t rsdp;
 };
 
+#define BOOT_INITRD_ERROR "Error with initrd initialization: "
+
 /*
  * An ELF file is started by PVH if it has the note and by the 64-bit protocol
- * if not; anything else must be a bzImage. Errors begin with "kernel: ",
- * "initrd: " or "boot_args: ".
+ * if not; anything else must be a bzImage. Errors are "kernel: ...",
+ * "initrd: ..." or "boot_args: ..."; of a file that cannot be loaded, behind the
+ * words by which clients of Firecracker know them.
  */
 int boot_kernel(const struct boot_input *in, struct boot_start *ret, struct error *err);
 

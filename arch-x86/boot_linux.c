@@ -217,14 +217,6 @@ static int write_page_tables(const struct guest_mem *m)
 	return guest_mem_copy_out(m, LAYOUT_PD, table, sizeof(table));
 }
 
-static int write_gdt(const struct guest_mem *m)
-{
-	uint64_t gdt[GDT_ENTRIES];
-
-	gdt_build(gdt, 1);
-	return guest_mem_copy_out(m, LAYOUT_GDT, gdt, sizeof(gdt));
-}
-
 static void fill_zero_page(struct boot_params *p, const struct boot_input *in,
 			   const struct boot_linux_kernel *kernel, uint64_t initrd,
 			   uint64_t initrd_size)
@@ -267,8 +259,10 @@ int boot_linux_finish(const struct boot_input *in, const struct boot_linux_kerne
 	if (in->initrd_fd >= 0) {
 		code = loader_initrd(in->mem, in->initrd_fd, kernel->end, kernel->initrd_ceiling,
 				     &initrd, &initrd_size, err);
-		if (code < 0)
+		if (code < 0) {
+			error_prefix(err, BOOT_INITRD_ERROR);
 			return code;
+		}
 	}
 	fill_zero_page(zero_page, in, kernel, initrd, initrd_size);
 	code = guest_mem_copy_out(in->mem, LAYOUT_CMDLINE, in->cmdline, len + 1);
@@ -278,7 +272,7 @@ int boot_linux_finish(const struct boot_input *in, const struct boot_linux_kerne
 	if (code == 0)
 		code = write_page_tables(in->mem);
 	if (code == 0)
-		code = write_gdt(in->mem);
+		code = gdt_write(in->mem, 1);
 	if (code < 0)
 		return error_set_errno(err, code, "kernel: guest memory is too small to boot");
 	*ret = (struct boot_start){

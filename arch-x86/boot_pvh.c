@@ -88,14 +88,6 @@ static int write_start_info(const struct boot_input *in, uint64_t initrd, uint64
 	return guest_mem_copy_out(in->mem, LAYOUT_PVH_START_INFO, &info, sizeof(info));
 }
 
-static int write_gdt(const struct guest_mem *m)
-{
-	uint64_t gdt[GDT_ENTRIES];
-
-	gdt_build(gdt, 0);
-	return guest_mem_copy_out(m, LAYOUT_GDT, gdt, sizeof(gdt));
-}
-
 int boot_pvh_finish(const struct boot_input *in, uint32_t entry, uint64_t kernel_end,
 		    struct boot_start *ret, struct error *err)
 {
@@ -105,14 +97,16 @@ int boot_pvh_finish(const struct boot_input *in, uint32_t entry, uint64_t kernel
 	if (in->initrd_fd >= 0) {
 		code = loader_initrd(in->mem, in->initrd_fd, kernel_end, LAYOUT_LOW_RAM_END, &initrd,
 				     &initrd_size, err);
-		if (code < 0)
+		if (code < 0) {
+			error_prefix(err, BOOT_INITRD_ERROR);
 			return code;
+		}
 	}
 	code = guest_mem_copy_out(in->mem, LAYOUT_CMDLINE, in->cmdline, strlen(in->cmdline) + 1);
 	if (code == 0)
 		code = write_start_info(in, initrd, initrd_size);
 	if (code == 0)
-		code = write_gdt(in->mem);
+		code = gdt_write(in->mem, 0);
 	if (code < 0)
 		return error_set_errno(err, code, "kernel: guest memory is too small to boot");
 	*ret = (struct boot_start){

@@ -66,29 +66,34 @@ static void add_machine(struct buf *b, const struct cmdline_config *c, bool pci_
 			   (unsigned long long)c->slots[i].base, c->slots[i].gsi);
 }
 
-static void build(struct buf *b, const struct cmdline_config *c)
+/* Returns how many characters are the machine's, not the client's. */
+static size_t build(struct buf *b, const struct cmdline_config *c)
 {
 	const char *args = c->boot_args ? c->boot_args : CMDLINE_DEFAULT;
 	const char *init_args = find_word(args, "--");
-	size_t len = init_args ? (size_t)(init_args - args) : strlen(args);
+	size_t len = init_args ? (size_t)(init_args - args) : strlen(args), added;
 
 	while (len > 0 && args[len - 1] == ' ')
 		len--;
 	if (len)
 		buf_append(b, args, len);
+	added = b->len;
 	add_machine(b, c, find_word(args, "pci=off") != NULL);
+	added = b->len - added;
 	if (init_args)
 		buf_printf(b, " %s", init_args);
+	return added;
 }
 
 int cmdline_build(const struct cmdline_config *c, char ret[LIMIT_CMDLINE], struct error *err)
 {
 	const char *text;
 	struct buf b;
+	size_t added;
 	int code;
 
 	buf_init(&b, BUILD_MAX);
-	build(&b, c);
+	added = build(&b, c);
 	if (buf_failed(&b)) {
 		code = error_set(err, -E2BIG, "boot_args: the command line does not fit %d bytes",
 				 LIMIT_CMDLINE);
@@ -96,7 +101,7 @@ int cmdline_build(const struct cmdline_config *c, char ret[LIMIT_CMDLINE], struc
 		text = buf_text(&b);
 		while (*text == ' ')
 			text++;
-		code = loader_check_cmdline(text, err);
+		code = loader_check_cmdline(text, added, err);
 		if (code == 0)
 			memcpy(ret, text, strlen(text) + 1);
 	}

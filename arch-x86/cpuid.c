@@ -3,8 +3,8 @@
  *
  * Hidden from guests: what KVM cannot give without help that we do not offer
  * (performance counters, tracing, SGX, memory encryption), what would make a
- * guest misbehave on a shared host (MWAIT, WAITPKG), hybrid cores, and nested
- * virtualisation.
+ * guest misbehave on a shared host (MWAIT, WAITPKG), hybrid cores, nested
+ * virtualisation, and AMX, for which a VMM must ask the host's kernel first.
  * Not here: topology and cache leaves (cpuid_cache.c).
  */
 #include "arch-x86/cpuid.h"
@@ -36,6 +36,15 @@
 #define ECX7_SGX_LC BIT(30)
 #define EDX7_HYBRID BIT(15)
 #define EDX7_ARCH_LBR BIT(19)
+#define EDX7_AMX (BIT(22) | BIT(24) | BIT(25)) /* BF16, TILE, INT8 */
+#define EAX7_1_AMX BIT(21)                     /* FP16 */
+#define EDX7_1_AMX BIT(8)                      /* COMPLEX */
+/* Leaf 0xD */
+#define STATE_TILE_CONFIG 17
+#define STATE_TILE_DATA 18
+#define STATES_AMX (BIT(STATE_TILE_CONFIG) | BIT(STATE_TILE_DATA))
+#define XSAVE_LEGACY_BYTES 576u /* FPU and SSE registers, and the header */
+#define EAXD_1_XFD BIT(4)
 /* Leaf 0x80000001 */
 #define ECX81_CMP_LEGACY BIT(1)
 #define ECX81_SVM BIT(2)
@@ -64,6 +73,7 @@ static const uint32_t hidden_leaves[] = {
 	0x1A,       /* hybrid cores */
 	0x1B,       /* PCONFIG */
 	0x1C,       /* LBR */
+	0x1D, 0x1E, /* AMX: tiles and their multiplier */
 	0x23,       /* performance counters, extended */
 	0x8000000A, /* SVM */
 	0x8000001B, /* IBS */
@@ -104,6 +114,16 @@ void cpuid_remove(struct cpuid_table *t, uint32_t function)
 
 	for (from = 0; from < t->count; from++)
 		if (t->entries[from].function != function)
+			t->entries[to++] = t->entries[from];
+	t->count = to;
+}
+
+static void remove_sub(struct cpuid_table *t, uint32_t function, uint32_t index)
+{
+	uint32_t from, to = 0;
+
+	for (from = 0; from < t->count; from++)
+		if (t->entries[from].function != function || t->entries[from].index != index)
 			t->entries[to++] = t->entries[from];
 	t->count = to;
 }
@@ -229,8 +249,51 @@ static void set_leaves_6_7(struct cpuid_table *t)
 	if (e) {
 		e->ebx &= ~(EBX7_SGX | EBX7_INTEL_PT);
 		e->ecx &= ~(ECX7_WAITPKG | ECX7_SGX_LC);
-		e->edx &= ~(EDX7_HYBRID | EDX7_ARCH_LBR);
+		e->edx &= ~(EDX7_HYBRID | EDX7_ARCH_LBR | EDX7_AMX);
 	}
+	e = cpuid_find(t, 7, 1);
+	if (e) {
+		e->eax &= ~EAX7_1_AMX;
+		e->edx &= ~EDX7_1_AMX;
+	}
+}
+
+/* Bytes of an XSAVE area with the states that subleaves 2 and on describe. */
+static uint32_t xsave_bytes(const struct cpuid_table *t)
+{
+	uint32_t bytes = XSAVE_LEGACY_BYTES, i;
+
+	for (i = 0; i < t->count; i++) {
+		const struct kvm_cpuid_entry2 *e = &t->entries[i];
+
+		/* a supervisor state has no place of its own, so EBX is 0 */
+		if (e->function == 0xD && e->index > 1 && e->ebx && e->ebx + e->eax > bytes)
+			bytes = e->ebx + e->eax;
+	}
+	return bytes;
+}
+
+/*
+ * KVM has no tile data for a process that did not ask for it, but before Linux
+ * 6.4 it reports the tile configuration all the same: a guest that believes it
+ * faults at its XSETBV. The area then shrinks to what the other states need;
+ * EBX, for what is switched on, is KVM's to keep while the guest runs.
+ */
+static void hide_amx_states(struct cpuid_table *t)
+{
+	struct kvm_cpuid_entry2 *e = cpuid_find(t, 0xD, 1);
+
+	if (e)
+		e->eax &= ~EAXD_1_XFD; /* no other state can be off by it */
+	remove_sub(t, 0xD, STATE_TILE_CONFIG);
+	remove_sub(t, 0xD, STATE_TILE_DATA);
+	e = cpuid_find(t, 0xD, 0);
+	if (!e || !(e->eax & STATES_AMX))
+		return;
+	e->eax &= ~STATES_AMX;
+	e->ecx = xsave_bytes(t);
+	if (e->ebx > e->ecx)
+		e->ebx = e->ecx;
 }
 
 static void set_extended(struct cpuid_table *t, const struct cpuid_config *c,
@@ -247,7 +310,9 @@ static void set_extended(struct cpuid_table *t, const struct cpuid_config *c,
 	}
 	/*
 	 * AMD guests call an invariant TSC a firmware bug if HWCR does not say
-	 * that it counts at the P0 frequency, and not every KVM lets us say so.
+	 * that it counts at the P0 frequency. So it is shown only where KVM says
+	 * that of its own accord; HWCR is never written, since a KVM that does
+	 * not know the bit logs each try as an error of the host's.
 	 */
 	e = cpuid_find(t, 0x80000007, 0);
 	if (e && vendor == CPUID_AMD && family(t) >= 0x10 && !c->tsc_freq_sel)
@@ -285,6 +350,7 @@ int cpuid_build(struct cpuid_table *t, const struct cpuid_config *c, struct erro
 		return error_set(err, ret, "CPUID: more than %d entries", CPUID_ENTRIES);
 	set_leaf1(t, c);
 	set_leaves_6_7(t);
+	hide_amx_states(t);
 	set_extended(t, c, vendor);
 	ret = set_hypervisor(t, c);
 	if (ret == 0)

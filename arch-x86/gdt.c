@@ -4,7 +4,8 @@
 #include "arch-x86/gdt.h"
 
 #include <endian.h>
-#include <string.h>
+
+#include "arch-x86/layout.h"
 
 /* Segment types (Intel SDM volume 3A, 3.4.5.1 and 3.5) */
 #define TYPE_CODE_READ_ACCESSED 0xB
@@ -58,10 +59,12 @@ static uint64_t descriptor(struct kvm_segment s)
 		       (uint64_t)s.g << 55 | (s.base >> 24 & 0xFF) << 56);
 }
 
-void gdt_build(uint64_t gdt[GDT_ENTRIES], int long_mode)
+int gdt_write(const struct guest_mem *m, int long_mode)
 {
-	memset(gdt, 0, GDT_ENTRIES * sizeof(gdt[0]));
+	uint64_t gdt[GDT_ENTRIES] = { 0 };
+
 	gdt[GDT_CODE / 8] = descriptor(gdt_code(long_mode));
 	gdt[GDT_DATA / 8] = descriptor(gdt_data());
 	gdt[GDT_TSS / 8] = descriptor(gdt_tss());
+	return guest_mem_copy_out(m, LAYOUT_GDT, gdt, sizeof(gdt));
 }

@@ -9,6 +9,8 @@
 #include <linux/kvm.h>
 #include <stdint.h>
 
+#include "vmm/guest_mem.h"
+
 #define GDT_CODE 0x10
 #define GDT_DATA 0x18
 #define GDT_TSS 0x20
@@ -19,7 +21,7 @@ struct kvm_segment gdt_code(int long_mode);
 struct kvm_segment gdt_data(void);
 struct kvm_segment gdt_tss(void);
 
-/* The table's bytes, little-endian. */
-void gdt_build(uint64_t gdt[GDT_ENTRIES], int long_mode);
+/* Puts the table to LAYOUT_GDT, little-endian. */
+int gdt_write(const struct guest_mem *m, int long_mode);
 
 #endif

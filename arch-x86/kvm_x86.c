@@ -91,11 +91,6 @@ int kvm_set_lapic(struct kvm_fd vcpu, const struct kvm_lapic_state *s)
 	return kvm_ioctl_ptr(vcpu, KVM_SET_LAPIC, s);
 }
 
-int kvm_set_fpu(struct kvm_fd vcpu, const struct kvm_fpu *fpu)
-{
-	return kvm_ioctl_ptr(vcpu, KVM_SET_FPU, fpu);
-}
-
 int kvm_get_regs(struct kvm_fd vcpu, struct kvm_regs *regs)
 {
 	return kvm_ioctl_ptr(vcpu, KVM_GET_REGS, regs);

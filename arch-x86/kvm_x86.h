@@ -46,7 +46,6 @@ int kvm_set_msrs(struct kvm_fd vcpu, const struct kvm_x86_msrs *m) KVM_RESULT;
 int kvm_get_msrs(struct kvm_fd vcpu, struct kvm_x86_msrs *m) KVM_RESULT;
 int kvm_get_lapic(struct kvm_fd vcpu, struct kvm_lapic_state *s) KVM_RESULT;
 int kvm_set_lapic(struct kvm_fd vcpu, const struct kvm_lapic_state *s) KVM_RESULT;
-int kvm_set_fpu(struct kvm_fd vcpu, const struct kvm_fpu *fpu) KVM_RESULT;
 int kvm_get_regs(struct kvm_fd vcpu, struct kvm_regs *regs) KVM_RESULT;
 int kvm_set_regs(struct kvm_fd vcpu, const struct kvm_regs *regs) KVM_RESULT;
 int kvm_get_sregs(struct kvm_fd vcpu, struct kvm_sregs *sregs) KVM_RESULT;

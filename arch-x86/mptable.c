@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch-x86/checksum.h"
 #include "arch-x86/layout.h"
 #include "vmm/base/bits.h"
 #include "vmm/base/buf.h"
@@ -94,22 +95,13 @@ static void put_local(struct mp *mp, uint8_t type, uint8_t apic_id, uint8_t lint
 	put_entry(mp, e, sizeof(e));
 }
 
-static uint8_t checksum(const uint8_t *p, size_t n)
-{
-	uint8_t sum = 0;
-
-	while (n--)
-		sum = (uint8_t)(sum + *p++);
-	return (uint8_t)-sum;
-}
-
 static void store_pointer(uint8_t *p)
 {
 	memcpy(p, "_MP_", 4);
 	store_le32(p + 4, (uint32_t)LAYOUT_EBDA + POINTER_SIZE);
 	p[8] = 1; /* length in units of 16 bytes */
 	p[9] = SPEC_REVISION;
-	p[10] = checksum(p, POINTER_SIZE);
+	p[10] = table_checksum(p, POINTER_SIZE);
 }
 
 static void store_header(uint8_t *p, size_t size, uint16_t entries)
@@ -121,7 +113,7 @@ static void store_header(uint8_t *p, size_t size, uint16_t entries)
 	memcpy(p + 16, "VM          ", 12);
 	store_le16(p + 34, entries);
 	store_le32(p + 36, LAYOUT_LAPIC);
-	p[7] = checksum(p, size);
+	p[7] = table_checksum(p, size);
 }
 
 static void build(struct mp *mp, const struct topology *t, const struct board_slot *slots,

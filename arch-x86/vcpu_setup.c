@@ -27,7 +27,6 @@
 #define EFER_LMA BIT(10)
 #define RFLAGS_ALWAYS_ONE BIT(1)
 
-#define MSR_TSC 0x10
 #define MSR_MISC_ENABLE 0x1A0
 #define MISC_ENABLE_FAST_STRING BIT(0)
 #define MSR_MTRR_DEF_TYPE 0x2FF
@@ -52,7 +51,8 @@ static bool tsc_freq_sel(struct vcpu *v)
 	return m.entries[0].data & HWCR_TSC_FREQ_SEL;
 }
 
-static int setup_cpuid(struct vcpu *v, struct error *err)
+/* Also gives the states that this vCPU's XCR0 may have. */
+static int setup_cpuid(struct vcpu *v, uint64_t *ret_states, struct error *err)
 {
 	const struct arch_vm *arch = v->vm->arch;
 	struct cpuid_config config = {
@@ -76,6 +76,7 @@ static int setup_cpuid(struct vcpu *v, struct error *err)
 	ret = kvm_set_cpuid2(v->fd, t);
 	if (ret < 0)
 		return error_set_errno(err, ret, "vCPU %u: KVM_SET_CPUID2", v->index);
+	*ret_states = cpuid_xsave_states(t);
 	return 0;
 }
 
@@ -91,7 +92,6 @@ static int setup_msrs(struct vcpu *v, struct error *err)
 	ret = ret ?: kvm_x86_msrs_add(&m, MSR_MISC_ENABLE,
 				      old.entries[0].data | MISC_ENABLE_FAST_STRING);
 	ret = ret ?: kvm_x86_msrs_add(&m, MSR_MTRR_DEF_TYPE, MTRR_ENABLED_WRITE_BACK);
-	ret = ret ?: kvm_x86_msrs_add(&m, MSR_TSC, 0);
 	if (ret == 0)
 		ret = kvm_set_msrs(v->fd, &m);
 	if (ret < 0)
@@ -109,7 +109,10 @@ static void lapic_set(struct kvm_lapic_state *s, unsigned offset, uint32_t mode)
 	store_le32(s->regs + offset, (old & ~(APIC_MODE_MASK | APIC_LVT_MASKED)) | mode);
 }
 
-/* The PIC's interrupts come in at LINT0, non-maskable ones at LINT1. */
+/*
+ * The PIC's interrupts come in at LINT0, non-maskable ones at LINT1. Of the first
+ * vCPU only: the guest's INIT masks what the others' pins were set to.
+ */
 static int setup_lapic(struct vcpu *v, struct error *err)
 {
 	struct kvm_lapic_state s;
@@ -125,23 +128,17 @@ static int setup_lapic(struct vcpu *v, struct error *err)
 	return 0;
 }
 
-static int setup_fpu(struct vcpu *v, struct error *err)
-{
-	struct kvm_fpu fpu = { .fcw = 0x37F, .mxcsr = 0x1F80 };
-	int ret = kvm_set_fpu(v->fd, &fpu);
-
-	if (ret < 0)
-		return error_set_errno(err, ret, "vCPU %u: KVM_SET_FPU", v->index);
-	return 0;
-}
-
 /*
- * All states that the guest may have, as firmware leaves it. KVM then also
- * reports their full size on hosts that do not show it the guest's XSETBV.
+ * All states that the guest may have, where a processor begins with 1 (x87).
+ * Needed for hosts that are themselves emulated by QEMU without KVM: it does not
+ * intercept a nested guest's XSETBV, so KVM does not see it and goes on telling
+ * the size of state 1 in leaf 0xD, at which Linux warns and does without XSAVE.
+ * Such a host looks like any other, hence always. A guest can notice: XGETBV and
+ * leaf 0xD's EBX show all states before its first XSETBV, as after a firmware
+ * that has switched them on; whoever writes XCR0 before use sees no difference.
  */
-static void setup_xcr0(struct vcpu *v)
+static void setup_xcr0(struct vcpu *v, uint64_t states)
 {
-	uint64_t states = cpuid_xsave_states(&v->vm->arch->supported);
 	int ret = states ? kvm_set_xcr0(v->fd, states) : 0;
 
 	if (ret < 0) /* what KVM has, the one that every guest begins with, is fine too */
@@ -205,17 +202,15 @@ static int setup_start(struct vcpu *v, struct error *err)
 
 int arch_vcpu_setup(struct vcpu *v, struct error *err)
 {
-	int ret = setup_cpuid(v, err);
+	uint64_t states = 0;
+	int ret = setup_cpuid(v, &states, err);
 
 	if (ret == 0)
 		ret = setup_msrs(v, err);
 	if (ret == 0)
-		ret = setup_fpu(v, err);
-	if (ret == 0)
-		setup_xcr0(v);
-	if (ret == 0)
-		ret = setup_lapic(v, err);
-	if (ret == 0 && v->index == 0)
-		ret = setup_start(v, err);
-	return ret;
+		setup_xcr0(v, states);
+	if (ret < 0 || v->index > 0)
+		return ret;
+	ret = setup_lapic(v, err);
+	return ret ?: setup_start(v, err);
 }

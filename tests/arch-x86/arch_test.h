@@ -73,6 +73,10 @@ static inline uint8_t test_sum(const uint8_t *p, size_t n)
 	return sum;
 }
 
+#define KERNEL_ERROR \
+	"System configuration error: Cannot load kernel due to invalid memory configuration or " \
+	"invalid kernel image: "
+
 static inline void assert_begins(const char *text, const char *with)
 {
 	if (strncmp(text, with, strlen(with)))

@@ -76,6 +76,41 @@ static void missing_capability_is_named(void **state)
 	rig.vm = NULL;
 }
 
+static void error_of_a_capability_check_is_no_lack(void **state)
+{
+	make(1);
+	fake_kvm_fail(KVM_CHECK_EXTENSION, 1, EPERM);
+	assert_int_equal(vm_rig_start(&rig), -EPERM);
+	assert_begins(rig.err.text, "KVM_CHECK_EXTENSION of KVM_CAP_USER_MEMORY: ");
+}
+
+static void capabilities_that_are_not_used_are_not_needed(void **state)
+{
+	make(1);
+	fake_kvm_set_cap(KVM_CAP_IRQFD, 0);
+	assert_int_equal(start_with_cap(KVM_CAP_MP_STATE, 0, 1), 0);
+	fake_kvm_set_cap(KVM_CAP_IRQFD, 1);
+}
+
+static void start_does_without_the_counters_filter(void **state)
+{
+	make(1);
+	fake_kvm_set_vendor(FAKE_AMD);
+	fake_kvm_fail(KVM_X86_SET_MSR_FILTER, 1, ENOMEM);
+	assert_int_equal(vm_rig_start(&rig), 0);
+	assert_true(fake_kvm_failed());
+}
+
+static void missing_huge_pages_are_named(void **state)
+{
+	const struct guest_mem_range range = { .gpa = 0, .size = 1ull << 46 };
+	struct guest_mem m;
+	struct error err;
+
+	assert_true(guest_mem_init(&m, &range, 1, HUGE_PAGES_2M, false, &err) < 0);
+	assert_contains(err.text, "2 MiB huge pages");
+}
+
 static void more_vcpus_than_kvm_runs_are_refused(void **state)
 {
 	make(4);
@@ -204,6 +239,24 @@ static void only_the_first_vcpu_is_given_a_start(void **state)
 	assert_int_not_equal(regs.rip, ELF_TEXT);
 }
 
+static uint32_t pin(uint32_t vcpu, unsigned offset)
+{
+	struct kvm_lapic_state s;
+
+	assert_int_equal(kvm_get_lapic(rig.vm->vcpus[vcpu]->fd, &s), 0);
+	return load_le32(s.regs + offset);
+}
+
+static void only_the_first_vcpu_has_its_pins_connected(void **state)
+{
+	make(2);
+	assert_int_equal(vm_rig_start(&rig), 0);
+	assert_int_equal(pin(0, 0x350), 0x700); /* LINT0: as the PIC says */
+	assert_int_equal(pin(0, 0x360), 0x400); /* LINT1: NMI */
+	assert_int_equal(pin(1, 0x350), 0x10000);
+	assert_int_equal(pin(1, 0x360), 0x10000);
+}
+
 static void start_works_on_both_makes(void **state)
 {
 	uint32_t vendor;
@@ -225,7 +278,7 @@ static void bad_kernel_is_named_and_leaves_nothing(void **state)
 	close(rig.vm->kernel_fd);
 	rig.vm->kernel_fd = test_file("no kernel", 9, 4096);
 	assert_int_equal(vm_rig_start(&rig), -EINVAL);
-	assert_begins(rig.err.text, "kernel: neither an ELF file nor a bzImage");
+	assert_begins(rig.err.text, KERNEL_ERROR "kernel: neither an ELF file nor a bzImage");
 	assert_int_equal(fake_kvm_open_objects(), 0);
 	assert_null(rig.vm->arch);
 }
@@ -271,8 +324,6 @@ static void exits_of_x86_are_answered(void **state)
 	assert_int_equal(run.msr.error, 1);
 	assert_int_equal(serve(&v, KVM_EXIT_HYPERCALL), VCPU_CONTINUE);
 	assert_true(run.hypercall.ret == (uint64_t)-KVM_ENOSYS);
-	assert_int_equal(serve(&v, KVM_EXIT_IOAPIC_EOI), VCPU_CONTINUE);
-	assert_int_equal(serve(&v, KVM_EXIT_X86_BUS_LOCK), VCPU_CONTINUE);
 }
 
 static void unknown_exit_ends_the_vm(void **state)
@@ -305,6 +356,10 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(missing_capability_is_named),
+		TEST(error_of_a_capability_check_is_no_lack),
+		TEST(capabilities_that_are_not_used_are_not_needed),
+		TEST(start_does_without_the_counters_filter),
+		cmocka_unit_test(missing_huge_pages_are_named),
 		TEST(more_vcpus_than_kvm_runs_are_refused),
 		TEST(ids_beyond_what_kvm_numbers_are_refused),
 		cmocka_unit_test(memory_has_a_hole_below_4_gib),
@@ -315,6 +370,7 @@ int main(void)
 		TEST(guest_can_switch_itself_off),
 		TEST(vcpu_ids_are_apic_ids),
 		TEST(only_the_first_vcpu_is_given_a_start),
+		TEST(only_the_first_vcpu_has_its_pins_connected),
 		TEST(start_works_on_both_makes),
 		TEST(bad_kernel_is_named_and_leaves_nothing),
 		TEST(every_failure_of_kvm_unwinds),

@@ -145,7 +145,7 @@ static void broken_bzimage_is_refused(void **state)
 	bz_image_init(&b);
 	c->change(&b, bz_header(&b));
 	assert_int_equal(boot(&b, "", 0, &start, &err), c->code);
-	assert_begins(err.text, "kernel: ");
+	assert_begins(err.text, KERNEL_ERROR "kernel: ");
 	assert_contains(err.text, c->text);
 	assert_int_equal(start.entry, 42);
 }
@@ -342,7 +342,7 @@ static void initrd_stays_above_the_kernel(void **state)
 	bz_header(&b)->initrd_addr_max = (uint32_t)end + 8191;
 	assert_int_equal(boot(&b, "", 8192, &start, &err), 0);
 	assert_int_equal(boot(&b, "", 8193, &start, &err), -EFBIG);
-	assert_begins(err.text, "initrd: ");
+	assert_begins(err.text, "Error with initrd initialization: initrd: ");
 }
 
 static void first_gib_is_mapped_to_itself(void **state)

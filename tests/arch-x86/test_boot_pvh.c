@@ -126,7 +126,7 @@ static void initrd_that_meets_the_kernel_is_refused(void **state)
 	e.data.p_memsz = RAM - ELF_DATA - 4096;
 	assert_int_equal(boot(&e, 4096, &start, &err), 0);
 	assert_int_equal(boot(&e, 4097, &start, &err), -EFBIG);
-	assert_begins(err.text, "initrd: ");
+	assert_begins(err.text, "Error with initrd initialization: initrd: ");
 }
 
 static void without_the_note_it_is_the_64_bit_protocol(void **state)
@@ -157,7 +157,7 @@ static void kernel_that_would_overwrite_low_memory_is_refused(void **state)
 	elf_image_init(&e);
 	e.text.p_paddr = LAYOUT_ZERO_PAGE;
 	assert_int_equal(boot(&e, 0, &start, &err), -EFAULT);
-	assert_begins(err.text, "kernel: ");
+	assert_begins(err.text, KERNEL_ERROR "kernel: ");
 }
 
 static void kernel_above_1_gib_needs_pvh(void **state)

@@ -51,6 +51,20 @@ static void put_host(uint32_t vendor, uint32_t max)
 	}
 }
 
+/* AVX, PKRU, the supervisor's CET and tiles, as a host with AMX has them. */
+static void put_amx_states(void)
+{
+	cpuid_put_sub(&table, 0xD, 0, (struct cpuid_regs){ 0x60207, 0x2B00, 0x2B00, 0 });
+	cpuid_put_sub(&table, 0xD, 1, (struct cpuid_regs){ 0x1F, 0x2B00, 0x800, 0 });
+	cpuid_put_sub(&table, 0xD, 2, (struct cpuid_regs){ 0x100, 0x240, 0, 0 });
+	cpuid_put_sub(&table, 0xD, 9, (struct cpuid_regs){ 8, 0xA80, 0, 0 });
+	cpuid_put_sub(&table, 0xD, 11, (struct cpuid_regs){ 0xFFFF, 0, 1, 0 });
+	cpuid_put_sub(&table, 0xD, 17, (struct cpuid_regs){ 0x40, 0xAC0, 2, 0 });
+	cpuid_put_sub(&table, 0xD, 18, (struct cpuid_regs){ 0x2000, 0xB00, 6, 0 });
+	cpuid_put_sub(&table, 0x1D, 1, (struct cpuid_regs){ 0x04002000, 0x80040, 0x10, 0 });
+	cpuid_put_sub(&table, 0x1E, 0, (struct cpuid_regs){ 0, 0x4010, 0, 0 });
+}
+
 static void build(uint32_t vendor, uint32_t vcpus, bool smt, uint32_t index)
 {
 	struct cpuid_config c = {
@@ -322,6 +336,41 @@ static void mwait_and_virtualisation_are_hidden(void **state)
 	assert_null(cpuid_find(&table, 0x8000001F, 0));
 }
 
+static void amx_is_hidden(void **state)
+{
+	struct cpuid_config c = { .topology = &topology };
+	struct error err;
+
+	topology_init(&topology, 1, false);
+	put_host(INTEL_B, 0x20);
+	cpuid_put_sub(&table, 7, 1, (struct cpuid_regs){ ~0u, 0, 0, ~0u });
+	put_amx_states();
+	assert_int_equal(cpuid_build(&table, &c, &err), 0);
+	assert_int_equal(leaf(7, 0)->edx & (BIT(22) | BIT(24) | BIT(25)), 0);
+	assert_int_equal(leaf(7, 1)->eax, ~BIT(21));
+	assert_int_equal(leaf(7, 1)->edx, ~BIT(8));
+	assert_null(cpuid_find(&table, 0x1D, 1));
+	assert_null(cpuid_find(&table, 0x1E, 0));
+	assert_null(cpuid_find(&table, 0xD, 17));
+	assert_null(cpuid_find(&table, 0xD, 18));
+}
+
+static void xsave_area_shrinks_without_amx(void **state)
+{
+	struct cpuid_config c = { .topology = &topology };
+	struct error err;
+
+	topology_init(&topology, 1, false);
+	put_host(INTEL_B, 0x20);
+	put_amx_states();
+	assert_int_equal(cpuid_build(&table, &c, &err), 0);
+	assert_int_equal(cpuid_xsave_states(&table), 0x207);
+	assert_int_equal(leaf(0xD, 0)->ecx, 0xA88);
+	assert_int_equal(leaf(0xD, 0)->ebx, 0xA88);
+	assert_int_equal(leaf(0xD, 1)->eax, 0xF);
+	assert_int_equal(leaf(0xD, 9)->ebx, 0xA80); /* the others stay */
+}
+
 static void counters_are_hidden(void **state)
 {
 	build(INTEL_B, 2, false, 0);
@@ -474,6 +523,8 @@ int main(void)
 		cmocka_unit_test(dies_are_told_in_leaf_1f),
 		cmocka_unit_test(small_host_gets_the_leaves_it_lacks),
 		cmocka_unit_test(mwait_and_virtualisation_are_hidden),
+		cmocka_unit_test(amx_is_hidden),
+		cmocka_unit_test(xsave_area_shrinks_without_amx),
 		cmocka_unit_test(counters_are_hidden),
 		cmocka_unit_test(power_leaf_keeps_the_constant_timer_alone),
 		cmocka_unit_test(hypervisor_and_x2apic_are_shown),
