@@ -8,8 +8,12 @@
 #   facts                CPUs, topology, caches, interrupts, clocks, disks, memory
 #   log                  the kernel's log with its levels (slow: a character of
 #                        the serial console is an exit)
+#   complaints           of the log, warnings and worse, and what it says of firmware
+#                        bugs, topology and APICs
 #   disk-write=DEV       mount DEV (ext4), write files, print their sums, sync
 #   disk-verify=DEV      mount DEV read-only, print the sums of the same files
+#   root-write           the same two on the root file system, after root=DEV
+#   root-verify
 #   net=IP/PREFIX,HOST   give eth0 the address, ping HOST three times
 #   entropy              64 bytes from /dev/hwrng
 #   settle               five seconds of nothing, for who wants to look at us
@@ -107,9 +111,20 @@ mount_disk() {
 	return 1
 }
 
-# print_sums ACTION: "LULL:disk-sum FILE SHA256" for each file.
+# write_files ACTION DIR: files of random content, their sums, all synced.
+write_files() {
+	for kib in 1 7 64 300 1024; do
+		dd if=/dev/urandom of="$2/data-$kib" bs=1k count="$kib" 2>/dev/null ||
+			out "$1 error cannot write data-$kib"
+	done
+	print_sums "$1" "$2"
+	sync
+	out "$1 done"
+}
+
+# print_sums ACTION DIR: "LULL:disk-sum FILE SHA256" for each file.
 print_sums() {
-	for file in /mnt/data-*; do
+	for file in "$2"/data-*; do
 		if sum=$(sha256sum <"$file"); then
 			out "disk-sum ${file##*/} ${sum%% *}"
 		else
@@ -120,20 +135,24 @@ print_sums() {
 
 do_disk_write() {
 	mount_disk disk-write "$1" rw || return 0
-	for kib in 1 7 64 300 1024; do
-		dd if=/dev/urandom of="/mnt/data-$kib" bs=1k count="$kib" 2>/dev/null ||
-			out "disk-write error cannot write data-$kib"
-	done
-	print_sums disk-write
-	sync
-	out "disk-write done"
+	write_files disk-write /mnt
 }
 
 do_disk_verify() {
 	mount_disk disk-verify "$1" ro || return 0
-	print_sums disk-verify
+	print_sums disk-verify /mnt
 	umount /mnt
 	out "disk-verify done"
+}
+
+do_root_write() {
+	mkdir -p /data
+	write_files root-write /data
+}
+
+do_root_verify() {
+	print_sums root-verify /data
+	out "root-verify done"
 }
 
 do_net() {
@@ -153,6 +172,11 @@ do_net() {
 do_entropy() {
 	bytes=$(dd if=/dev/hwrng bs=64 count=1 iflag=fullblock 2>/dev/null | hexdump -v -e '1/1 "%02x"')
 	out "entropy $(show /sys/class/misc/hw_random/rng_current) ${bytes:-error no data from /dev/hwrng}"
+}
+
+do_complaints() {
+	dmesg -r | grep -iE '^<[0-4]>|firmware bug|topology|apic' | prefixed dmesg
+	out "complaints end"
 }
 
 do_settle() {
@@ -194,8 +218,11 @@ run_actions() {
 		report | facts | log) "do_$action" ;;
 		disk-write=*) do_disk_write "$value" ;;
 		disk-verify=*) do_disk_verify "$value" ;;
+		root-write) do_root_write ;;
+		root-verify) do_root_verify ;;
 		net=*) do_net "$value" ;;
 		entropy) do_entropy ;;
+		complaints) do_complaints ;;
 		settle) do_settle ;;
 		shell) do_shell ;;
 		root=*) do_root "$value" "$rest" ;;

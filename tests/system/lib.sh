@@ -63,8 +63,25 @@ JSON
 # run_vm NAME: from $config, until it ends by itself; sets $status and $log.
 run_vm() {
 	log=$RIG_OUT/$1.log
-	timeout "$RIG_GUEST_TIMEOUT" lulld --no-api --id "$1" --config-file "$config" </dev/null >"$log" 2>&1
+	timeout 120 lulld --no-api --id "$1" --config-file "$config" </dev/null >"$log" 2>&1
 	status=$?
+}
+
+# Where the host is emulated, QEMU 7.2 loses or repeats events of nested guests
+# with more than one vCPU now and then, under any VMM (tests/rig/README.md).
+lost_by_the_emulator() {
+	[ "$RIG_MODE" = emulated ] && [ "$1" -gt 1 ] || return 1
+	[ "$status" -eq 143 ] || has 'reason=guest-triple-fault|Kernel panic|rcu: INFO|soft lockup'
+}
+
+# run_vm_of NAME VCPUS: as run_vm; a guest that the emulator has lost gets another
+# try, which is reported.
+run_vm_of() {
+	for try in 1 2 3; do
+		run_vm "$1"
+		lost_by_the_emulator "$2" || return 0
+		echo "   note: $1 was lost by the emulated host, try $try of 3"
+	done
 }
 
 # ended WORD: the last VM ended with status 0 for the reason WORD.
@@ -76,7 +93,19 @@ ended() {
 boot() {
 	config "$RIG_DIR/kernels/$2" "$RIG_DIR/initrd/${2%%.*}.cpio" "$3" "$4" \
 		"$base_args lull.run=$5 ${6-}" "${7-}"
-	run_vm "$1"
+	run_vm_of "$1" "$3"
+}
+
+# check_vcpus N...: guests with so many vCPUs.
+check_vcpus() {
+	for vcpus in "$@"; do
+		boot "vcpus-$vcpus" cloud.vmlinux "$vcpus" 256 facts+complaints+poweroff
+		check "$vcpus vCPUs: powers off" ended guest-poweroff
+		check "$vcpus vCPUs: the guest counts $vcpus" [ "$(value nproc)" = "$vcpus" ]
+		check "$vcpus vCPUs: its log was seen" has '^LULL:complaints end'
+		check "$vcpus vCPUs: no complaint in it" lacks \
+			'\[Firmware Bug\]|FW_BUG|topology_sane|APIC.*(mismatch|error|disabled)|[Ii]nvalid.*[Tt]opology|WARNING:|BUG:'
+	done
 }
 
 # ---- the control socket --------------------------------------------------------

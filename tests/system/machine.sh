@@ -1,13 +1,8 @@
 # shellcheck shell=sh
-# Numbers of vCPUs, sizes of memory, and guests that do without ACPI.
+# Numbers of vCPUs (more of them in smp.sh), sizes of memory, and guests that do
+# without ACPI.
 
-for vcpus in 1 2 3 4 8; do
-	boot "vcpus-$vcpus" cloud.vmlinux "$vcpus" 256 report+poweroff
-	check "$vcpus vCPUs: powers off" ended guest-poweroff
-	check "$vcpus vCPUs: the guest counts $vcpus" [ "$(value nproc)" = "$vcpus" ]
-	check "$vcpus vCPUs: no complaint in the log" lacks \
-		'\[Firmware Bug\]|FW_BUG|topology_sane|APIC.*(mismatch|error|disabled)|[Ii]nvalid.*[Tt]opology|WARNING:|BUG:'
-done
+check_vcpus 1 2 3
 
 for mib in 128 3072 5120; do
 	boot "memory-$mib" cloud.vmlinux 1 "$mib" facts+poweroff

@@ -11,6 +11,7 @@ else
 			', "network-interfaces": [ { "iface_id": "eth0", "host_dev_name": "lulltap0", "guest_mac": "06:00:ac:1f:07:02" } ]'
 		check "$vcpus vCPUs: powers off" ended guest-poweroff
 		check "$vcpus vCPUs: the guest pings the host" has '^LULL:net .*sent=3 received=3'
+		check "$vcpus vCPUs: its interrupts moved" has '^LULL:interrupts +[0-9]+:.*[1-9].*virtio[0-9]'
 		check "$vcpus vCPUs: its MAC address is the one asked for" has '^LULL:link eth0 address=06:00:ac:1f:07:02'
 	done
 
