@@ -28,9 +28,12 @@
 #include "vmm/device_thread.h"
 
 #define SECTOR_BYTES 512u
-#define BLK_BATCH 32u         /* requests taken in one go */
-#define BLK_SEGMENTS 128u     /* data segments of a request, offered as SEG_MAX */
-#define BLK_SEGMENT_BYTES (LIMIT_BLK_REQUEST / BLK_SEGMENTS) /* offered as SIZE_MAX */
+#define BLK_BATCH 32u /* requests taken in one go */
+/*
+ * Data segments of a request, offered as SEG_MAX. SIZE_MAX is not offered: a
+ * guest's segments are as long as its pages, and those may be of 64 KiB.
+ */
+#define BLK_SEGMENTS 128u
 
 /* virtio 1.2 section 5.2.6 */
 struct blk_header {
@@ -94,11 +97,9 @@ struct virtio_blk {
 	struct blk_backend *backend;
 	struct throttle throttle;
 	struct chain chain;
-	uint32_t in_flight;
-	bool full;       /* the engine took no more: its idle call goes on */
 	bool discarding; /* a reset: results are dropped */
-	bool lost;       /* requests in flight cannot be waited for: never free them */
-	struct blk_request *stalled; /* was not taken by the full engine */
+	bool lost;       /* requests in flight could not be waited for: results are dropped */
+	struct blk_request *stalled; /* was not taken by the full engine: its idle call goes on */
 };
 
 struct blk_request {
@@ -147,8 +148,8 @@ static void on_done(struct blk_io *io, int result)
 	struct blk_request *r = (struct blk_request *)io;
 	struct virtio_blk *blk = r->blk;
 
-	blk->in_flight--;
-	if (!blk->discarding) {
+	/* Of requests that were lost the guest has been told to forget all. */
+	if (!blk->discarding && !blk->lost) {
 		if (result < 0) {
 			metric_inc(&blk->metrics.execute_fails);
 			log_warn("drive %s: request failed: error %d", blk->v.dev.id, -result);
@@ -164,14 +165,34 @@ static void on_done(struct blk_io *io, int result)
 /* False if the engine is full: then the request waits for its idle call. */
 static bool submit(struct virtio_blk *blk, struct blk_request *r)
 {
-	blk->in_flight++;
 	if (blk->backend->ops->submit(blk->backend, &r->io) == 0)
 		return true;
-	blk->in_flight--;
 	blk->stalled = r;
-	blk->full = true;
 	metric_inc(&blk->metrics.io_engine_throttled_events);
 	return false;
+}
+
+static bool submit_stalled(struct virtio_blk *blk)
+{
+	struct blk_request *r = blk->stalled;
+
+	blk->stalled = NULL;
+	return submit(blk, r);
+}
+
+/*
+ * Waits for all requests that the engine has, and for the one that it had no
+ * room for: that was accepted too. False if there may be requests in flight.
+ */
+static bool finish_all(struct virtio_blk *blk, bool cancel)
+{
+	struct blk_backend *b = blk->backend;
+	bool done = b->ops->drain(b, cancel);
+
+	if (done && blk->stalled)
+		done = submit_stalled(blk) && b->ops->drain(b, cancel);
+	blk->lost = !done;
+	return done;
 }
 
 /* Hands a transfer of the given ranges to the engine. */
@@ -299,7 +320,7 @@ static bool serve_one(struct virtio_blk *blk, struct chain *c)
 
 static bool blocked(const struct virtio_blk *blk)
 {
-	return blk->full || throttle_blocked(&blk->throttle);
+	return blk->stalled || throttle_blocked(&blk->throttle);
 }
 
 /* Takes up to a batch of requests; what pop returned last. */
@@ -350,14 +371,11 @@ static bool blk_serve(struct virtio_device *v, unsigned queue)
 static void on_idle(void *arg)
 {
 	struct virtio_blk *blk = arg;
-	struct blk_request *r = blk->stalled;
 
-	virtio_notify(&blk->v, 0);
-	if (!blk->full || !virtio_running(&blk->v))
+	if (!virtio_running(&blk->v))
 		return;
-	blk->full = false;
-	blk->stalled = NULL;
-	if (!r || submit(blk, r))
+	virtio_notify(&blk->v, 0);
+	if (blk->stalled && submit_stalled(blk))
 		virtio_serve(&blk->v, 0);
 }
 
@@ -385,26 +403,26 @@ static int blk_activate(struct virtio_device *v)
 	return ret;
 }
 
-static void blk_stop(struct virtio_device *v, bool discard)
+static bool blk_stop(struct virtio_device *v, bool discard)
 {
 	struct virtio_blk *blk = blk_of(v);
+	bool done;
 
-	blk->discarding = discard;
-	if (!blk->backend->ops->drain(blk->backend, discard))
-		blk->lost = true;
-	blk->discarding = false;
 	if (discard) {
 		free(blk->stalled);
 		blk->stalled = NULL;
-		blk->full = false;
-	} else {
-		virtio_notify(v, 0);
 	}
+	blk->discarding = discard;
+	done = finish_all(blk, discard);
+	blk->discarding = false;
+	if (done && !discard)
+		virtio_notify(v, 0);
+	return done;
 }
 
+/* Nothing waits for the engine after a stop: the queues are served next. */
 static void blk_resume(struct virtio_device *v)
 {
-	on_idle(blk_of(v));
 }
 
 static void blk_deactivate(struct virtio_device *v)
@@ -428,10 +446,6 @@ static void blk_destroy(struct virtio_device *v)
 	struct virtio_blk *blk = blk_of(v);
 
 	metrics_remove_group(v->metrics, &blk->metrics);
-	if (blk->lost) {
-		log_error("drive %s: its memory is kept, requests are still in flight", v->dev.id);
-		return;
-	}
 	blk_close(blk->backend);
 	free(blk);
 }
@@ -444,7 +458,6 @@ static void set_capacity(uint8_t *config, const struct blk_backend *b)
 /* Attaches `b` and waits for the old engine; on failure the old one stays. */
 static int change_engine(struct virtio_blk *blk, struct blk_backend *b, struct error *err)
 {
-	struct blk_backend *old = blk->backend;
 	const char *id = blk->v.dev.id;
 	int ret;
 
@@ -455,15 +468,16 @@ static int change_engine(struct virtio_blk *blk, struct blk_backend *b, struct e
 	ret = b->ops->attach(b, device_thread_loop(blk->v.dev.thread), on_idle, blk);
 	if (ret < 0)
 		return error_set_errno(err, ret, "drive %s: new file", id);
-	if (!old->ops->drain(old, false)) {
+	if (!finish_all(blk, false)) {
 		b->ops->detach(b);
+		virtio_fail(&blk->v, "requests in flight do not end");
 		return error_set(err, -EIO, "drive %s: requests in flight do not end", id);
 	}
-	old->ops->detach(old);
+	blk->backend->ops->detach(blk->backend);
 	return 0;
 }
 
-/* The old file's requests end first; then the guest is told the new capacity. */
+/* The old file's requests all end there; then the guest is told the new capacity. */
 static int blk_exchange(struct device *d, void *backend, struct error *err)
 {
 	struct virtio_blk *blk = blk_of(virtio_of(d));
@@ -480,7 +494,7 @@ static int blk_exchange(struct device *d, void *backend, struct error *err)
 	set_capacity(capacity, blk->backend);
 	virtio_set_config(&blk->v, 0, capacity, sizeof(capacity));
 	metric_inc(&blk->metrics.update_count);
-	on_idle(blk);
+	virtio_serve(&blk->v, 0);
 	return 0;
 }
 
@@ -533,13 +547,12 @@ static void set_up(struct virtio_blk *blk, const struct drive_config *c) TSA_UNC
 	blk->read_only = c->is_read_only;
 	blk->write_back = c->cache_type == DRIVE_CACHE_WRITEBACK;
 	blk->v.activate_fails = &blk->metrics.activate_fails;
-	blk->v.offered |= BIT_ULL(VIRTIO_BLK_F_SEG_MAX) | BIT_ULL(VIRTIO_BLK_F_SIZE_MAX);
+	blk->v.offered |= BIT_ULL(VIRTIO_BLK_F_SEG_MAX);
 	if (blk->read_only)
 		blk->v.offered |= BIT_ULL(VIRTIO_BLK_F_RO);
 	if (blk->write_back)
 		blk->v.offered |= BIT_ULL(VIRTIO_BLK_F_FLUSH);
 	set_capacity(config, blk->backend);
-	store_le32(config + offsetof(struct virtio_blk_config, size_max), BLK_SEGMENT_BYTES);
 	store_le32(config + offsetof(struct virtio_blk_config, seg_max), BLK_SEGMENTS);
 	throttle_init(&blk->throttle, &c->rate_limiter, on_refilled, blk);
 }

@@ -4,6 +4,7 @@
  * Threads: opened on main; read, written and flushed on the device's thread;
  * closed on either.
  * Locks: open_files_lock for the list of open files; never held over I/O.
+ * flush_failed is set under it, so that no file is opened past a failure.
  * Not here: io_uring (blk_uring.c). The file is never mapped, so one that is
  * truncated under us is an error of a request and no signal.
  */
@@ -78,13 +79,18 @@ static short lock_type(const struct blk_file *f)
 	return f->read_only ? F_RDLCK : F_WRLCK;
 }
 
+static bool same_file(const struct blk_file *a, const struct blk_file *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
 /* This drive's file, if the same is open already. */
 static struct blk_file *find_own_locked(const struct blk_file *f) TSA_REQUIRES(open_files_lock)
 {
 	struct blk_file *own;
 
 	for (own = open_files; own; own = own->next) {
-		if (own->dev == f->dev && own->ino == f->ino && !strcmp(own->drive_id, f->drive_id))
+		if (same_file(own, f) && !strcmp(own->drive_id, f->drive_id))
 			return own;
 	}
 	return NULL;
@@ -101,7 +107,6 @@ static int lock_locked(struct blk_file *f, int *fd, const char *path, struct err
 	int ret;
 
 	if (own && own->read_only == f->read_only) {
-		f->flush_failed = own->flush_failed;
 		f->fd = fcntl(own->fd, F_DUPFD_CLOEXEC, 0);
 		return f->fd < 0 ? error_set_path(err, -errno, cannot_open, path) : 0;
 	}
@@ -122,8 +127,27 @@ static int lock_locked(struct blk_file *f, int *fd, const char *path, struct err
 
 static void list_add_locked(struct blk_file *f) TSA_REQUIRES(open_files_lock)
 {
+	const struct blk_file *other;
+
+	for (other = open_files; other; other = other->next) {
+		if (same_file(other, f) && atomic_load(&other->flush_failed))
+			atomic_store(&f->flush_failed, true);
+	}
 	f->next = open_files;
 	open_files = f;
+}
+
+void blk_file_fail_flushes(struct blk_file *f)
+{
+	struct blk_file *other;
+
+	lock_take(&open_files_lock);
+	atomic_store(&f->flush_failed, true);
+	for (other = open_files; other; other = other->next) {
+		if (same_file(other, f))
+			atomic_store(&other->flush_failed, true);
+	}
+	lock_release(&open_files_lock);
 }
 
 /* Fills `f` from the open descriptor, which it takes over or replaces by a shared one. */
@@ -201,15 +225,16 @@ static int flush(struct blk_file *f)
 {
 	int ret;
 
-	if (f->flush_failed)
+	if (atomic_load(&f->flush_failed))
 		return -EIO;
 	do {
 		ret = fdatasync(f->fd);
 	} while (ret < 0 && errno == EINTR);
 	if (ret == 0 || errno == EINVAL)
 		return 0; /* the null device has nothing to flush and says EINVAL */
-	f->flush_failed = true;
-	return -errno;
+	ret = -errno;
+	blk_file_fail_flushes(f);
+	return ret;
 }
 
 int blk_file_transfer(struct blk_file *f, struct blk_io *io)

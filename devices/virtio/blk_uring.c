@@ -87,7 +87,7 @@ static void complete(struct uring_backend *u, struct blk_io *io, int result)
 		/* once more, from where it stands */
 	} else if (flush) {
 		if (result < 0 && result != -EINVAL && result != -ECANCELED && result != -EINTR)
-			u->file->flush_failed = true;
+			blk_file_fail_flushes(u->file);
 		finish(u, io, result == -EINVAL ? 0 : result);
 		return;
 	} else if (result <= 0) {
@@ -129,6 +129,9 @@ static void uring_commit(struct blk_backend *b)
 
 	while (io_uring_sq_ready(&u->ring) && io_uring_submit(&u->ring) == -EINTR)
 		;
+	/* What the kernel did not take now (no memory) is tried again from the loop. */
+	if (io_uring_sq_ready(&u->ring))
+		fd_eventfd_signal(u->event_fd);
 }
 
 static void on_completion(void *arg, int fd, unsigned events)
@@ -139,9 +142,6 @@ static void on_completion(void *arg, int fd, unsigned events)
 	if (reap(u))
 		u->idle(u->idle_arg);
 	uring_commit(&u->b);
-	/* What the kernel did not take now (no memory) is tried again from the loop. */
-	if (io_uring_sq_ready(&u->ring))
-		fd_eventfd_signal(fd);
 }
 
 static int uring_attach(struct blk_backend *b, struct event_loop *loop, event_fn idle, void *arg)
@@ -165,7 +165,7 @@ static int uring_submit(struct blk_backend *b, struct blk_io *io)
 {
 	struct uring_backend *u = uring_of(b);
 
-	if (io->op == BLK_FLUSH && u->file->flush_failed) {
+	if (io->op == BLK_FLUSH && atomic_load(&u->file->flush_failed)) {
 		io->done(io, -EIO);
 		return 0;
 	}

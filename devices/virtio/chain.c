@@ -11,7 +11,13 @@
 
 #include "vmm/base/bits.h"
 
-#define DESC_BYTES 16u
+/* One descriptor, copied out of a table. */
+struct descriptor {
+	uint64_t addr;
+	uint32_t len;
+	uint16_t flags; /* VRING_DESC_F_* */
+	uint16_t next;
+};
 
 /* The table that is being walked: the queue's own or an indirect one. */
 struct walk {
@@ -24,17 +30,14 @@ struct walk {
 
 static int fetch(const struct walk *w, uint16_t index, struct descriptor *ret)
 {
-	uint8_t raw[DESC_BYTES];
+	uint64_t at = (uint64_t)QUEUE_DESC_BYTES * index;
+	uint8_t raw[QUEUE_DESC_BYTES];
 
-	if (!w->table_count) {
-		if (index >= w->queue->size)
-			return -EBADMSG;
-		queue_descriptor(w->queue, index, ret);
-		return 0;
-	}
-	if (index >= w->table_count ||
-	    guest_mem_copy_in(w->queue->mem, w->table + (uint64_t)DESC_BYTES * index, raw,
-			      sizeof(raw)))
+	if (index >= (w->table_count ? w->table_count : w->queue->size))
+		return -EBADMSG;
+	if (!w->table_count)
+		memcpy(raw, w->queue->desc + at, sizeof(raw));
+	else if (guest_mem_copy_in(w->queue->mem, w->table + at, raw, sizeof(raw)))
 		return -EBADMSG;
 	__asm__ volatile("" : : : "memory"); /* the copy is what is checked and used */
 	ret->addr = load_le64(raw);
@@ -51,11 +54,11 @@ static int enter_indirect(struct walk *w, const struct descriptor *d)
 
 	if (!w->queue->indirect || w->table_count || (d->flags & VRING_DESC_F_NEXT))
 		return -EBADMSG;
-	if (d->len == 0 || d->len % DESC_BYTES || d->len / DESC_BYTES > w->queue->size ||
+	if (d->len == 0 || d->len % QUEUE_DESC_BYTES || d->len / QUEUE_DESC_BYTES > w->queue->size ||
 	    __builtin_add_overflow(d->addr, (uint64_t)d->len, &end))
 		return -EBADMSG;
 	w->table = d->addr;
-	w->table_count = d->len / DESC_BYTES;
+	w->table_count = d->len / QUEUE_DESC_BYTES;
 	return 0;
 }
 
@@ -87,6 +90,7 @@ int chain_parse(struct chain *c, const struct queue *q, uint16_t head)
 	uint16_t index = head;
 
 	c->head = head;
+	c->descriptors = 0;
 	c->readable = 0;
 	c->writable = 0;
 	c->readable_bytes = 0;
@@ -94,6 +98,7 @@ int chain_parse(struct chain *c, const struct queue *q, uint16_t head)
 	for (;;) {
 		if (w.seen++ == q->size || fetch(&w, index, &d))
 			return -EBADMSG;
+		c->descriptors += !w.table_count;
 		if (d.flags & VRING_DESC_F_INDIRECT) {
 			if (enter_indirect(&w, &d))
 				return -EBADMSG;

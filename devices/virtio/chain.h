@@ -14,6 +14,7 @@
 
 struct chain {
 	uint16_t head;
+	uint16_t descriptors; /* that it takes of the queue's own table */
 	uint32_t readable; /* elements of iov, from 0 */
 	uint32_t writable; /* elements of iov, behind the readable ones */
 	uint64_t readable_bytes;

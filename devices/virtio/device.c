@@ -172,13 +172,26 @@ static void activate(void *arg)
 	serve_all(v);
 }
 
-/* Undoes activate(), also one that failed; then the rings are not touched any more. */
+/* Stops an active device; one whose I/O does not end needs a reset that ends it. */
+static bool stop(struct virtio_device *v, bool discard)
+{
+	if (v->ops->stop(v, discard))
+		return true;
+	virtio_fail(v, "its I/O in flight does not end");
+	return false;
+}
+
+/*
+ * Undoes activate(), also one that failed; then the rings are not touched any
+ * more. If I/O in flight does not end, the device stays active.
+ */
 static void deactivate(void *arg)
 {
 	struct virtio_device *v = arg;
 
 	if (v->active) {
-		v->ops->stop(v, true);
+		if (!stop(v, true))
+			return;
 		v->ops->deactivate(v);
 		unwatch_kicks(v);
 		v->active = false;
@@ -283,7 +296,7 @@ static void reset(struct virtio_device *v)
 
 	lock_take(&v->lock);
 	v->resetting = false;
-	if (ret == 0)
+	if (ret == 0 && !v->active)
 		clear_registers_locked(v);
 	else
 		/* It still has the rings: the status stays, the driver may try again. */
@@ -406,7 +419,7 @@ void virtio_device_quiesce(struct device *d)
 			event_source_enable(v->kicks[i], false);
 	}
 	if (v->active)
-		v->ops->stop(v, false);
+		stop(v, false);
 }
 
 void virtio_device_unquiesce(struct device *d)
@@ -441,8 +454,8 @@ void virtio_device_destroy(struct device *d)
 	struct virtio_device *v = virtio_of(d);
 	unsigned i;
 
-	if (d->thread && device_thread_call(d->thread, deactivate, v) < 0) {
-		log_error("device %s: no memory to stop it; it is left as it is", d->id);
+	if (d->thread && (device_thread_call(d->thread, deactivate, v) < 0 || v->active)) {
+		log_error("device %s: it cannot be stopped; it is left as it is", d->id);
 		return;
 	}
 	d->thread = device_thread_free(d->thread);

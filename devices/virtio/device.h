@@ -46,9 +46,11 @@ struct virtio_ops {
 	bool (*serve)(struct virtio_device *v, unsigned queue);
 	/*
 	 * Stops all sources that lead to guest memory and waits for I/O in flight.
-	 * With `discard` the guest is resetting: results are dropped.
+	 * With `discard` the guest is resetting: results are dropped. False if I/O
+	 * may still be in flight: then the device has failed, and is stopped again
+	 * when the driver resets it.
 	 */
-	void (*stop)(struct virtio_device *v, bool discard);
+	bool (*stop)(struct virtio_device *v, bool discard);
 	/* Undoes stop(false). */
 	void (*resume)(struct virtio_device *v);
 	/* After stop(): undoes activate. */

@@ -430,7 +430,7 @@ static int net_activate(struct virtio_device *v)
 	/* An interface that is gone fails here; the guest still gets a device, without frames. */
 	net->dead = set_offloads(net) == -EBADFD;
 	net->starving = true; /* until the first look at the queue */
-	net_rx_clear(&net->rx, virtio_has(v, VIRTIO_NET_F_MRG_RXBUF));
+	net_rx_clear(&net->rx, v->negotiated);
 	if (throttle_start(&net->rx_throttle, loop) < 0)
 		return -ENOMEM;
 	if (throttle_start(&net->tx_throttle, loop) < 0)
@@ -449,9 +449,10 @@ undo_rx_throttle:
 }
 
 /* Reads and writes of the TAP do not wait: nothing is ever in flight. */
-static void net_stop(struct virtio_device *v, bool discard)
+static bool net_stop(struct virtio_device *v, bool discard)
 {
 	watch(net_of(v), false);
+	return true;
 }
 
 static void net_resume(struct virtio_device *v)
@@ -467,7 +468,7 @@ static void net_deactivate(struct virtio_device *v)
 	net->watching = false;
 	throttle_stop(&net->tx_throttle);
 	throttle_stop(&net->rx_throttle);
-	net_rx_clear(&net->rx, false);
+	net_rx_clear(&net->rx, 0);
 }
 
 static void net_close(void *backend)

@@ -27,14 +27,18 @@ void net_rx_fini(struct net_rx *rx)
 	rx->spill = NULL;
 }
 
-void net_rx_clear(struct net_rx *rx, bool mergeable)
+void net_rx_clear(struct net_rx *rx, uint64_t features)
 {
-	rx->mergeable = mergeable;
+	rx->mergeable = features & BIT_ULL(VIRTIO_NET_F_MRG_RXBUF);
+	rx->csum = features & BIT_ULL(VIRTIO_NET_F_GUEST_CSUM);
+	rx->tso4 = rx->csum && features & BIT_ULL(VIRTIO_NET_F_GUEST_TSO4);
+	rx->tso6 = rx->csum && features & BIT_ULL(VIRTIO_NET_F_GUEST_TSO6);
 	rx->first = 0;
 	rx->end = 0;
 	rx->iov_first = 0;
 	rx->iov_end = 0;
 	rx->bytes = 0;
+	rx->descriptors = 0;
 	rx->frame_bytes = 0;
 }
 
@@ -72,10 +76,12 @@ int net_rx_add(struct net_rx *rx, struct chain *c)
 	b = &rx->buffers[rx->end++];
 	b->head = c->head;
 	b->iov_count = (uint16_t)c->writable;
+	b->descriptors = c->descriptors;
 	b->bytes = (uint32_t)iov_bytes(chain_writable(c), c->writable);
 	memcpy(rx->iov + rx->iov_end, chain_writable(c), c->writable * sizeof(rx->iov[0]));
 	rx->iov_end += c->writable;
 	rx->bytes += b->bytes;
+	rx->descriptors += b->descriptors;
 	return 0;
 }
 
@@ -90,6 +96,22 @@ static uint32_t usable(const struct net_rx *rx, uint64_t *ret_bytes)
 	return rx->buffers[rx->first].iov_count;
 }
 
+/* Takes out of the frame's header what the driver did not agree to. */
+static void clean_header(const struct net_rx *rx)
+{
+	const struct iovec *iov = rx->iov + rx->iov_first;
+	uint32_t count = rx->buffers[rx->first].iov_count;
+	uint8_t h[2]; /* flags, gso_type */
+
+	iov_read(iov, count, 0, h, sizeof(h));
+	h[0] &= rx->csum ? VIRTIO_NET_HDR_F_NEEDS_CSUM | VIRTIO_NET_HDR_F_DATA_VALID : 0;
+	h[1] &= (uint8_t)~VIRTIO_NET_HDR_GSO_ECN; /* never offered */
+	if (!(h[1] == VIRTIO_NET_HDR_GSO_TCPV4 && rx->tso4) &&
+	    !(h[1] == VIRTIO_NET_HDR_GSO_TCPV6 && rx->tso6))
+		h[1] = VIRTIO_NET_HDR_GSO_NONE;
+	iov_write(iov, count, 0, h, sizeof(h));
+}
+
 /* A frame of `len` bytes lies in the first buffers: gives them to the driver. */
 static void deliver(struct net_rx *rx, struct queue *q, uint32_t len)
 {
@@ -101,6 +123,7 @@ static void deliver(struct net_rx *rx, struct queue *q, uint32_t len)
 		at++;
 		n++;
 	}
+	clean_header(rx);
 	store_le16(count, (uint16_t)n);
 	iov_write(rx->iov + rx->iov_first, rx->buffers[rx->first].iov_count,
 		  offsetof(struct virtio_net_hdr_v1, num_buffers), count, sizeof(count));
@@ -112,14 +135,15 @@ static void deliver(struct net_rx *rx, struct queue *q, uint32_t len)
 		left -= part;
 		rx->iov_first += b->iov_count;
 		rx->bytes -= b->bytes;
+		rx->descriptors -= b->descriptors;
 	}
 	queue_publish(q);
 }
 
-/* True if the driver may still add to what it gave: not all its buffers are here. */
+/* True if the driver may still add to what it gave: it has descriptors left for that. */
 static bool more_can_come(const struct net_rx *rx, const struct queue *q)
 {
-	return rx->mergeable && rx->end - rx->first < q->size && net_rx_has_room(rx);
+	return rx->mergeable && rx->descriptors < q->size && net_rx_has_room(rx);
 }
 
 /* The frame ran over: puts it together in the spill, where it waits. */

@@ -24,17 +24,22 @@
 struct net_rx_buffer {
 	uint16_t head;
 	uint16_t iov_count;
+	uint16_t descriptors; /* of the queue's table */
 	uint32_t bytes;
 };
 
 struct net_rx {
 	bool mergeable; /* a frame may take several buffers */
+	bool csum;      /* what the driver can do itself: finish a checksum, */
+	bool tso4;      /* take segments that were not cut */
+	bool tso6;
 	/* buffers held: [first, end), their ranges [iov_first, iov_end) in the same order */
 	uint32_t first;
 	uint32_t end;
 	uint32_t iov_first;
 	uint32_t iov_end;
 	uint64_t bytes;
+	uint32_t descriptors;
 	struct net_rx_buffer buffers[LIMIT_QUEUE_SIZE];
 	struct iovec iov[NET_RX_IOV + 1];
 	uint8_t *spill;       /* LIMIT_NET_FRAME bytes */
@@ -44,8 +49,8 @@ struct net_rx {
 /* -ENOMEM, or 0. */
 int net_rx_init(struct net_rx *rx);
 void net_rx_fini(struct net_rx *rx);
-/* Forgets all buffers and the waiting frame. */
-void net_rx_clear(struct net_rx *rx, bool mergeable);
+/* Forgets all buffers and the waiting frame. `features` are the negotiated ones. */
+void net_rx_clear(struct net_rx *rx, uint64_t features);
 
 static inline bool net_rx_empty(const struct net_rx *rx)
 {

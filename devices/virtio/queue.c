@@ -13,7 +13,6 @@
 
 /* Layout of the rings, virtio 1.2 section 2.7 */
 enum {
-	DESC_BYTES = 16,
 	DESC_ALIGN = 16,
 	AVAIL_FLAGS = 0,
 	AVAIL_IDX = 2,
@@ -77,7 +76,7 @@ int queue_init(struct queue *q, const struct guest_mem *mem, const struct queue_
 	memset(q, 0, sizeof(*q));
 	if (!queue_size_valid(setup->size, max))
 		return -EINVAL;
-	if (map_ring(mem, setup->desc, (uint64_t)DESC_BYTES * setup->size, DESC_ALIGN, &q->desc) ||
+	if (map_ring(mem, setup->desc, (uint64_t)QUEUE_DESC_BYTES * setup->size, DESC_ALIGN, &q->desc) ||
 	    map_ring(mem, setup->avail, avail_bytes(setup->size), AVAIL_ALIGN, &q->avail) ||
 	    map_ring(mem, setup->used, used_bytes(setup->size), USED_ALIGN, &q->used))
 		return -EFAULT;
@@ -111,18 +110,6 @@ int queue_pop(struct queue *q, uint16_t *ret_head)
 	q->next_avail++;
 	*ret_head = head;
 	return 1;
-}
-
-void queue_descriptor(const struct queue *q, uint16_t index, struct descriptor *ret)
-{
-	uint8_t raw[DESC_BYTES];
-
-	memcpy(raw, q->desc + (uint64_t)DESC_BYTES * index, sizeof(raw));
-	__asm__ volatile("" : : : "memory"); /* the copy is what is checked and used */
-	ret->addr = load_le64(raw);
-	ret->len = load_le32(raw + 8);
-	ret->flags = load_le16(raw + 12);
-	ret->next = load_le16(raw + 14);
 }
 
 void queue_put(struct queue *q, uint16_t head, uint32_t written)

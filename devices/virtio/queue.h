@@ -19,13 +19,7 @@
 #include "vmm/guest_mem.h"
 #include "vmm/limits.h"
 
-/* One descriptor, copied out of a table. */
-struct descriptor {
-	uint64_t addr;
-	uint32_t len;
-	uint16_t flags; /* VRING_DESC_F_* */
-	uint16_t next;
-};
+#define QUEUE_DESC_BYTES 16u /* of a descriptor, in any table */
 
 /* The driver's wish, unchecked. */
 struct queue_setup {
@@ -71,9 +65,6 @@ int queue_init(struct queue *q, const struct guest_mem *mem, const struct queue_
  * in flight. Nothing is taken then, and the queue must not be used further.
  */
 int queue_pop(struct queue *q, uint16_t *ret_head);
-
-/* Copies a descriptor of the queue's own table; index < q->size. */
-void queue_descriptor(const struct queue *q, uint16_t index, struct descriptor *ret);
 
 /* Puts a head that was taken into the used ring, not yet visible to the driver. */
 void queue_put(struct queue *q, uint16_t head, uint32_t written);

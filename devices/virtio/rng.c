@@ -131,8 +131,9 @@ static int rng_activate(struct virtio_device *v)
 }
 
 /* Requests are served at once: nothing is ever in flight. */
-static void rng_stop(struct virtio_device *v, bool discard)
+static bool rng_stop(struct virtio_device *v, bool discard)
 {
+	return true;
 }
 
 static void rng_resume(struct virtio_device *v)

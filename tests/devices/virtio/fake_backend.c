@@ -86,6 +86,8 @@ static bool fake_drain(struct blk_backend *b, bool cancel)
 	struct fake_backend *f = fake_of(b);
 
 	f->drains++;
+	if (f->stuck && f->held_count)
+		return false;
 	f->cancels += cancel && f->held_count;
 	finish_held(f, cancel ? -ECANCELED : 0);
 	return true;

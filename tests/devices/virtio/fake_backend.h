@@ -15,6 +15,7 @@ struct fake_backend {
 	/* set by tests before, or while nothing runs */
 	bool slow;         /* transfers are held until fake_finish() */
 	unsigned capacity; /* how many are taken before it is full */
+	bool stuck;        /* what is held does not end: drain() gives up */
 	int fail;          /* result of every transfer, if not 0 */
 	/* device thread */
 	struct blk_io *held[FAKE_HELD];

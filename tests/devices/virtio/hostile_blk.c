@@ -169,7 +169,7 @@ static void transfer_of_no_bytes(void **state)
 	assert_fails(f, VIRTIO_BLK_T_OUT, 0, 0);
 }
 
-/* Five descriptors over the same megabyte: the limit is of the request. */
+/* Descriptors over the same memory, on a disk that is large enough: one sector too many. */
 static void transfer_above_the_limit(void **state)
 {
 	struct blk_fixture *f = *state;
@@ -178,13 +178,16 @@ static void transfer_above_the_limit(void **state)
 
 	rig_reset(f->r);
 	rig_boot(f->r, BLK_FEATURES, 256);
+	f->fake->b.size = 2 * LIMIT_BLK_REQUEST;
 	blk_header(f, VIRTIO_BLK_T_OUT, 0);
 	rig_desc_at(f->r, table, 0, B_HEADER, 16, D_NEXT, 1);
-	for (i = 1; i <= 129; i++)
-		rig_desc_at(f->r, table, i, RAM_A, 0x8000, D_NEXT, (uint16_t)(i + 1));
+	for (i = 1; i <= 128; i++)
+		rig_desc_at(f->r, table, i, RAM_A, LIMIT_BLK_REQUEST / 128, D_NEXT, (uint16_t)(i + 1));
+	rig_desc_at(f->r, table, 129, B_DATA, 512, D_NEXT, 130);
 	rig_desc_at(f->r, table, 130, B_STATUS, 1, D_WRITE, 0);
 	request_at(f, 0, table, 131 * 16, D_INDIRECT, 0);
 	rig_submit(f->r, 0, 0);
+	assert_int_equal(f->fake->submitted, 0);
 	assert_int_equal(blk_status(f), VIRTIO_BLK_S_IOERR);
 	assert_given_back(f, 1, 1);
 }

@@ -299,6 +299,25 @@ static void mergeable_buffers_too_small_altogether(void **state)
 	assert_false(rig_needs_reset(f->r));
 }
 
+/* Eight buffers of two descriptors each: the driver has none left to help with. */
+static void mergeable_pairs_too_small_altogether(void **state)
+{
+	struct net_fixture *f = *state;
+	uint16_t i;
+
+	for (i = 0; i < 16; i += 2) {
+		rig_desc(f->r, RX, i, DATA + 64 * i, 8, D_WRITE | D_NEXT, (uint16_t)(i + 1));
+		rig_desc(f->r, RX, i + 1u, DATA + 64 * i + 8, 8, D_WRITE, 0);
+		rig_avail(f->r, RX, i);
+	}
+	rig_kick(f->r, RX);
+	host_send(f, 1, 1400);
+	host_send(f, 2, 60);
+	rig_wait_used(f->r, RX, 5);
+	assert_int_equal(get16(f->r, DATA + 10), 5);
+	assert_false(rig_needs_reset(f->r));
+}
+
 static void a_queue_full_of_useless_buffers(void **state)
 {
 	struct net_fixture *f = *state;
@@ -528,6 +547,8 @@ static const struct CMUnitTest tests[] = {
 	T(receive_buffer_in_a_loop),
 	T(receive_buffer_too_small_for_the_frame),
 	cmocka_unit_test_setup_teardown(mergeable_buffers_too_small_altogether,
+					net_setup_mergeable, net_teardown),
+	cmocka_unit_test_setup_teardown(mergeable_pairs_too_small_altogether,
 					net_setup_mergeable, net_teardown),
 	T(a_queue_full_of_useless_buffers),
 	T(frames_and_no_buffers_cost_nothing),

@@ -137,13 +137,44 @@ static void a_write_may_follow_its_header(void **state)
 	assert_int_equal(f->fake->disk[1023], 0x77);
 }
 
-static void the_largest_request_is_served(void **state)
+static void segments_are_bounded_in_number_and_not_in_length(void **state)
 {
 	struct blk_fixture *f = *state;
 
-	assert_int_equal(rig_read(f->r, R_CONFIG + 8, 4) * rig_read(f->r, R_CONFIG + 12, 4),
-			 LIMIT_BLK_REQUEST);
-	assert_int_equal(blk_run(f, VIRTIO_BLK_T_IN, 0, DISK_BYTES), VIRTIO_BLK_S_OK);
+	assert_true(rd(f->r, R_DEVICE_FEATURES) & (1u << VIRTIO_BLK_F_SEG_MAX));
+	assert_false(rd(f->r, R_DEVICE_FEATURES) & (1u << VIRTIO_BLK_F_SIZE_MAX));
+	assert_int_equal(rig_read(f->r, R_CONFIG + 12, 4), 128);
+}
+
+/* As many segments as are offered, of `len` bytes each, and all of one memory. */
+static uint8_t run_segments(struct blk_fixture *f, uint32_t len)
+{
+	uint16_t i, before;
+
+	rig_reset(f->r);
+	rig_boot(f->r, BLK_FEATURES, 256);
+	free(f->fake->disk);
+	f->fake->b.size = 128ull * len;
+	f->fake->disk = calloc(1, f->fake->b.size);
+	before = rig_used_idx(f->r, 0);
+	blk_header(f, VIRTIO_BLK_T_OUT, 0);
+	rig_desc(f->r, 0, 0, B_HEADER, 16, D_NEXT, 1);
+	for (i = 1; i <= 128; i++)
+		rig_desc(f->r, 0, i, RAM_A, len, D_NEXT, (uint16_t)(i + 1));
+	rig_desc(f->r, 0, 129, B_STATUS, 1, D_WRITE, 0);
+	rig_submit(f->r, 0, 0);
+	assert_int_equal(rig_used_idx(f->r, 0), before + 1);
+	return blk_status(f);
+}
+
+static void segments_of_large_pages_are_served(void **state)
+{
+	assert_int_equal(run_segments(*state, 65536), VIRTIO_BLK_S_OK);
+}
+
+static void the_largest_request_is_served(void **state)
+{
+	assert_int_equal(run_segments(*state, LIMIT_BLK_REQUEST / 128), VIRTIO_BLK_S_OK);
 }
 
 /* The engine takes two; the others wait for it, and none is lost. */
@@ -232,6 +263,59 @@ static void exchange_drains_the_old_drive(void **state)
 	f->fake = x.new;
 }
 
+/* The old engine is full: what was accepted for the old file does not go to the new one. */
+static void exchange_ends_a_stalled_request(struct blk_fixture *f, uint32_t type, uint64_t sector)
+{
+	struct exchange x = { .f = f, .new = fake_backend_new(512) };
+
+	f->fake->slow = true;
+	f->fake->capacity = 1;
+	blk_chain(f, VIRTIO_BLK_T_IN, 0, 512, D_WRITE);
+	rig_submit(f->r, 0, 0);
+	blk_chain(f, type, sector, 512, 0);
+	rig_desc(f->r, 0, 5, B_HEADER, 16, D_NEXT, 1);
+	rig_submit(f->r, 0, 5);
+	assert_int_equal(f->fake->submitted, 1);
+	rig_call(f->r, exchange, &x);
+	rig_settle(f->r);
+	f->fake = x.new;
+	assert_int_equal(rig_used_idx(f->r, 0), 2);
+	assert_int_equal(blk_status(f), VIRTIO_BLK_S_OK);
+	assert_int_equal(x.new->submitted, 0);
+}
+
+static void exchange_ends_a_stalled_flush_on_the_old_drive(void **state)
+{
+	exchange_ends_a_stalled_request(*state, VIRTIO_BLK_T_FLUSH, 0);
+	assert_int_equal(blk_run(*state, VIRTIO_BLK_T_FLUSH, 0, 0), VIRTIO_BLK_S_OK);
+}
+
+static void exchange_ends_a_stalled_write_on_the_old_drive(void **state)
+{
+	exchange_ends_a_stalled_request(*state, VIRTIO_BLK_T_OUT, DISK_SECTORS - 1);
+	assert_int_equal(blk_run(*state, VIRTIO_BLK_T_IN, 0, 512), VIRTIO_BLK_S_OK);
+}
+
+/* The old drive's request does not end: it may not reach the guest any more. */
+static void exchange_that_cannot_wait_needs_a_reset(void **state)
+{
+	struct blk_fixture *f = *state;
+	struct exchange x = { .f = f, .new = fake_backend_new(512) };
+
+	f->fake->slow = true;
+	f->fake->stuck = true;
+	blk_chain(f, VIRTIO_BLK_T_IN, 0, 512, D_WRITE);
+	rig_submit(f->r, 0, 0);
+	rig_call(f->r, exchange, &x);
+	assert_int_equal(x.code, -EIO);
+	assert_false(x.new->attached);
+	assert_true(rig_needs_reset(f->r));
+	rig_call(f->r, fake_finish, f->fake);
+	assert_int_equal(rig_used_idx(f->r, 0), 0);
+	assert_int_equal(blk_status(f), NO_STATUS);
+	virtio_blk_class.close(&x.new->b);
+}
+
 static void exchange_refuses_other_access(void **state)
 {
 	struct blk_fixture *f = *state;
@@ -298,11 +382,16 @@ int main(void)
 		T(an_indirect_request),
 		T(a_request_may_be_cut_in_any_way),
 		T(a_write_may_follow_its_header),
+		T(segments_are_bounded_in_number_and_not_in_length),
+		T(segments_of_large_pages_are_served),
 		T(the_largest_request_is_served),
 		T(a_full_engine_is_waited_for),
 		T(an_error_of_the_engine_is_an_io_error),
 		T(exchange_takes_a_new_drive_over),
 		T(exchange_drains_the_old_drive),
+		T(exchange_ends_a_stalled_flush_on_the_old_drive),
+		T(exchange_ends_a_stalled_write_on_the_old_drive),
+		T(exchange_that_cannot_wait_needs_a_reset),
 		T(exchange_refuses_other_access),
 		T(exchange_of_an_inactive_device),
 		cmocka_unit_test(a_rate_limit_delays_requests),

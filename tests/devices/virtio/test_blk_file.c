@@ -1,6 +1,7 @@
 /* Opening, locking and using the files of drives. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -225,6 +226,65 @@ static void a_failed_flush_is_not_forgotten(void **state)
 	blk_file_close(f);
 }
 
+/* A drive is given its own file again, and then the first one's flush fails. */
+static void a_failed_flush_reaches_files_that_are_open(void **state)
+{
+	struct blk_file *f, *g, *other;
+	struct blk_io io = { .op = BLK_FLUSH };
+
+	assert_int_equal(open_drive("a", path, false, &f), 0);
+	assert_int_equal(open_drive("a", path, false, &g), 0);
+	assert_int_equal(open_drive("n", "/dev/null", false, &other), 0);
+	close(f->fd);
+	f->fd = -EBADF;
+	assert_int_equal(blk_file_transfer(f, &io), -EBADF);
+	assert_int_equal(blk_file_transfer(g, &io), -EIO);
+	assert_int_equal(blk_file_transfer(other, &io), 0);
+	blk_file_close(f);
+	blk_file_close(g);
+	blk_file_close(other);
+}
+
+static useconds_t flush_delay;
+
+static void *flush_late(void *file)
+{
+	struct blk_io io = { .op = BLK_FLUSH };
+
+	usleep(flush_delay);
+	assert_true(blk_file_transfer(file, &io) < 0);
+	return NULL;
+}
+
+/* The device's thread has a flush fail while main opens the file again and again. */
+static void open_while_a_flush_fails(void)
+{
+	struct blk_io io = { .op = BLK_FLUSH };
+	struct blk_file *f, *g = NULL;
+	bool failed = false;
+	pthread_t thread;
+
+	assert_int_equal(open_drive("a", path, true, &f), 0);
+	close(f->fd);
+	f->fd = -EBADF;
+	assert_int_equal(pthread_create(&thread, NULL, flush_late, f), 0);
+	while (!failed) {
+		failed = f->flush_failed;
+		blk_file_close(g);
+		assert_int_equal(open_drive("a", path, false, &g), 0);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(blk_file_transfer(g, &io), -EIO);
+	blk_file_close(f);
+	blk_file_close(g);
+}
+
+static void no_file_is_opened_past_a_failing_flush(void **state)
+{
+	for (flush_delay = 0; flush_delay < 2000; flush_delay += 100)
+		open_while_a_flush_fails();
+}
+
 static void a_write_past_the_file_size_limit_is_an_error(void **state)
 {
 	struct rlimit old, tight = { 4 * 512, RLIM_INFINITY };
@@ -263,6 +323,8 @@ int main(void)
 		T(another_process_is_kept_out),
 		T(a_full_disk_is_an_error_of_the_request),
 		T(a_failed_flush_is_not_forgotten),
+		T(a_failed_flush_reaches_files_that_are_open),
+		T(no_file_is_opened_past_a_failing_flush),
 		T(a_write_past_the_file_size_limit_is_an_error),
 	};
 

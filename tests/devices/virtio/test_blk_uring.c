@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,6 +34,18 @@ static struct blk_file *file; /* the engine's */
 static int writer;
 static int idles;
 static struct transfer transfers[LIMIT_BLK_INFLIGHT + 1];
+
+static int refusals; /* of the kernel, when it is short of memory */
+
+/* Stands before the library's. */
+int io_uring_submit(struct io_uring *ring)
+{
+	if (refusals) {
+		refusals--;
+		return -EAGAIN;
+	}
+	return io_uring_submit_and_wait(ring, 0);
+}
 
 static void on_idle(void *arg)
 {
@@ -184,6 +197,23 @@ static void the_loop_is_told_of_completions(void **state)
 	assert_int_equal(idles, 1);
 }
 
+/* Nothing is in flight whose end would bring the loop to look again. */
+static void what_the_kernel_did_not_take_is_sent_again(void **state)
+{
+	if (!b)
+		skip();
+	assert_int_equal(start(0, BLK_READ, 1), 0);
+	refusals = 2;
+	b->ops->commit(b);
+	assert_int_equal(refusals, 1);
+	assert_int_equal(write(writer, "a", 1), 1);
+	alarm(10); /* it would wait for ever */
+	event_loop_run(loop);
+	alarm(0);
+	all_must_be(0, 1);
+	assert_int_equal(refusals, 0);
+}
+
 static void an_early_end_of_file_is_an_error(void **state)
 {
 	if (!b)
@@ -213,7 +243,7 @@ static void after_a_failed_flush_all_flushes_fail(void **state)
 	assert_true(b->ops->drain(b, false));
 	all_must_be(0, 1); /* a device that has nothing to flush */
 	transfers[0].done = false;
-	file->flush_failed = true; /* no kernel fails here on demand */
+	blk_file_fail_flushes(file); /* no kernel fails here on demand */
 	assert_int_equal(start(0, BLK_FLUSH, 0), 0);
 	all_must_be(-EIO, 1);
 }
@@ -227,6 +257,7 @@ int main(void)
 		T(drain_waits_for_what_is_in_flight, setup_pipe),
 		T(a_short_transfer_is_continued, setup_pipe),
 		T(the_loop_is_told_of_completions, setup_pipe),
+		T(what_the_kernel_did_not_take_is_sent_again, setup_pipe),
 		T(an_early_end_of_file_is_an_error, setup_pipe),
 		T(a_full_disk_is_an_error_of_the_request, setup_full),
 		T(after_a_failed_flush_all_flushes_fail, setup_full),

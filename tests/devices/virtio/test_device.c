@@ -195,6 +195,61 @@ static void no_lock_is_taken_out_of_order(void **state)
 	assert_int_equal(lock_order_violations(), 0);
 }
 
+static void pause_ends_a_stalled_request(void **state)
+{
+	struct blk_fixture *f = *state;
+
+	f->fake->capacity = 1;
+	blk_chain(f, VIRTIO_BLK_T_IN, 0, 512, D_WRITE);
+	rig_desc(f->r, 0, 5, B_HEADER, 16, D_NEXT, 1);
+	rig_submit(f->r, 0, 0);
+	rig_submit(f->r, 0, 5);
+	rig_call(f->r, quiesce, f->r->d);
+	assert_int_equal(rig_used_idx(f->r, 0), 2);
+	rig_avail(f->r, 0, 0);
+	rig_call(f->r, unquiesce, f->r->d);
+	assert_int_equal(f->fake->held_count, 1);
+}
+
+/* The driver reads 0 only when its memory is its own again. */
+static void reset_is_not_done_while_io_may_be_in_flight(void **state)
+{
+	struct blk_fixture *f = *state;
+
+	f->fake->stuck = true;
+	blk_chain(f, VIRTIO_BLK_T_IN, 0, 512, D_WRITE);
+	rig_submit(f->r, 0, 0);
+	wr(f->r, R_STATUS, 0);
+	assert_int_not_equal(rd(f->r, R_STATUS), 0);
+	assert_true(rig_needs_reset(f->r));
+	rig_call(f->r, fake_finish, f->fake);
+	assert_int_equal(rig_used_idx(f->r, 0), 0);
+	assert_int_equal(blk_status(f), NO_STATUS);
+	f->fake->slow = false;
+	rig_reset(f->r);
+	rig_boot(f->r, BLK_FEATURES, 16);
+	assert_int_equal(blk_run(f, VIRTIO_BLK_T_IN, 0, 512), VIRTIO_BLK_S_OK);
+}
+
+/* A pause that could not wait either: what comes afterwards does not reach the guest. */
+static void pause_with_io_that_does_not_end_needs_a_reset(void **state)
+{
+	struct blk_fixture *f = *state;
+
+	f->fake->stuck = true;
+	blk_chain(f, VIRTIO_BLK_T_IN, 0, 512, D_WRITE);
+	rig_submit(f->r, 0, 0);
+	rig_call(f->r, quiesce, f->r->d);
+	assert_true(rig_needs_reset(f->r));
+	rig_call(f->r, fake_finish, f->fake);
+	assert_int_equal(blk_status(f), NO_STATUS);
+	rig_call(f->r, unquiesce, f->r->d);
+	f->fake->slow = false;
+	rig_reset(f->r);
+	rig_boot(f->r, BLK_FEATURES, 16);
+	assert_int_equal(blk_run(f, VIRTIO_BLK_T_IN, 0, 512), VIRTIO_BLK_S_OK);
+}
+
 int main(void)
 {
 #define T(name, setup) cmocka_unit_test_setup_teardown(name, setup, blk_teardown)
@@ -205,6 +260,9 @@ int main(void)
 		T(pause_waits_for_what_is_in_flight, setup_slow),
 		T(a_paused_device_serves_no_kick_until_it_goes_on, blk_setup),
 		T(pausing_twice_and_going_on_twice_is_harmless, blk_setup),
+		T(pause_ends_a_stalled_request, setup_slow),
+		T(pause_with_io_that_does_not_end_needs_a_reset, setup_slow),
+		T(reset_is_not_done_while_io_may_be_in_flight, setup_slow),
 		T(an_inactive_device_can_be_paused, blk_setup),
 		cmocka_unit_test(a_device_that_was_never_started_is_destroyed),
 		T(a_device_with_io_in_flight_is_destroyed, setup_slow),

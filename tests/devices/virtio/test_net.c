@@ -287,6 +287,44 @@ static void checksum_flags_reach_the_host_when_negotiated(void **state)
 	net_teardown(state);
 }
 
+/* Receives a frame whose header asks for all there is; returns flags and gso_type. */
+static uint16_t received_header(uint64_t features, uint8_t gso)
+{
+	struct net_config c;
+	struct net_fixture *f;
+	uint16_t got;
+	void *state;
+
+	net_config(&c);
+	f = net_fixture_new(&c);
+	state = f;
+	rig_boot(f->r, F_VERSION_1 | features, 16);
+	rx_buffer(f, 0, DATA, 2048);
+	rig_kick(f->r, RX);
+	memset(frame, 0, 100);
+	frame[0] = 0xff;
+	frame[1] = gso | VIRTIO_NET_HDR_GSO_ECN;
+	assert_int_equal(send(f->host, frame, 100, 0), 100);
+	wait_used(f, 1);
+	got = get16(f->r, DATA);
+	net_teardown(&state);
+	return got;
+}
+
+static void received_headers_hold_only_what_was_negotiated(void **state)
+{
+	const uint8_t v4 = VIRTIO_NET_HDR_GSO_TCPV4, v6 = VIRTIO_NET_HDR_GSO_TCPV6;
+	const uint64_t csum = NF(GUEST_CSUM);
+
+	assert_int_equal(received_header(0, v4), 0);
+	assert_int_equal(received_header(NF(GUEST_TSO4), v4), 0);
+	assert_int_equal(received_header(csum, v4), 3);
+	assert_int_equal(received_header(csum | NF(GUEST_TSO4), v4), 3 | v4 << 8);
+	assert_int_equal(received_header(csum | NF(GUEST_TSO4), v6), 3);
+	assert_int_equal(received_header(csum | NF(GUEST_TSO6), v6), 3 | v6 << 8);
+	assert_int_equal(received_header(csum | NF(GUEST_TSO4), VIRTIO_NET_HDR_GSO_UDP), 3);
+}
+
 /* Ten frames each half second, each way. */
 static int setup_limited(void **state)
 {
@@ -343,6 +381,7 @@ int main(void)
 		T(a_flood_of_frames_never_freezes),
 		M(a_flood_of_frames_never_freezes),
 		cmocka_unit_test(checksum_flags_reach_the_host_when_negotiated),
+		cmocka_unit_test(received_headers_hold_only_what_was_negotiated),
 		cmocka_unit_test_setup_teardown(rate_limits_hold_both_directions, setup_limited,
 						net_teardown),
 	};

@@ -1,4 +1,5 @@
 /* Receive buffers, without a device. */
+#include <linux/virtio_net.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +25,7 @@ static int setup(void **state)
 	f->q = q;
 	assert_int_equal(queue_open(f->q, 256, 0), 0);
 	assert_int_equal(net_rx_init(&f->rx), 0);
-	net_rx_clear(&f->rx, true);
+	net_rx_clear(&f->rx, 1ull << VIRTIO_NET_F_MRG_RXBUF);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, f->fds), 0);
 	*state = f;
 	return 0;
@@ -145,13 +146,31 @@ static void a_frame_that_no_buffers_can_hold_is_dropped(void **state)
 	struct rx_fixture *f = *state;
 	int ret;
 
-	net_rx_clear(&f->rx, false);
+	net_rx_clear(&f->rx, 0);
 	add(f, 1, 100);
 	send_bytes(f, 101);
 	assert_int_equal(receive(f, &ret), NET_RX_DROPPED);
 	assert_int_equal(f->rx.bytes, 100);
 	send_bytes(f, 100);
 	assert_int_equal(receive(f, &ret), NET_RX_DELIVERED);
+}
+
+/* Buffers of two descriptors: half a queue of them leaves the driver none. */
+static void a_frame_is_dropped_when_all_descriptors_are_held(void **state)
+{
+	struct rx_fixture *f = *state;
+	unsigned i;
+	int ret;
+
+	for (i = 0; i < 127; i++)
+		add(f, 2, 8);
+	send_bytes(f, 4000);
+	assert_int_equal(receive(f, &ret), NET_RX_WAITS);
+	add(f, 2, 8);
+	assert_int_equal(net_rx_retry(&f->rx, &f->q->q, &ret), NET_RX_DROPPED);
+	send_bytes(f, 128 * 16);
+	assert_int_equal(receive(f, &ret), NET_RX_DELIVERED);
+	assert_int_equal(f->rx.descriptors, 0);
 }
 
 static void a_waiting_frame_is_kept_over_tries(void **state)
@@ -203,6 +222,7 @@ int main(void)
 		T(every_length_up_to_three_buffers),
 		T(many_turns_keep_the_arrays_in_bounds),
 		T(a_frame_that_no_buffers_can_hold_is_dropped),
+		T(a_frame_is_dropped_when_all_descriptors_are_held),
 		T(a_waiting_frame_is_kept_over_tries),
 		T(less_than_a_header_from_the_host_is_dropped),
 		T(ranges_are_bounded),

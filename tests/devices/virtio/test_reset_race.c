@@ -78,6 +78,40 @@ static void kicking_while_resetting(void **state)
 	assert_int_equal(lock_order_violations(), 0);
 }
 
+static void exchange(void *arg)
+{
+	struct blk_fixture *f = arg;
+	struct fake_backend *new = fake_backend_new(DISK_BYTES);
+	struct error err;
+
+	assert_int_equal(f->r->d->ops->exchange(f->r->d, &new->b, &err), 0);
+	f->fake = new;
+}
+
+static void *exchanger(void *arg)
+{
+	struct race *race = arg;
+
+	while (!atomic_load(&race->stop))
+		rig_call(race->f->r, exchange, race->f);
+	return NULL;
+}
+
+/* The drive is exchanged while a vCPU freezes the queues, and before, and after. */
+static void exchanging_while_starting(void **state)
+{
+	struct race race = { .f = *state };
+	pthread_t thread;
+	unsigned i;
+
+	assert_int_equal(pthread_create(&thread, NULL, exchanger, &race), 0);
+	for (i = 0; i < ROUNDS; i++)
+		one_round(race.f, i);
+	atomic_store(&race.stop, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(blk_run(race.f, VIRTIO_BLK_T_IN, 0, 512), VIRTIO_BLK_S_OK);
+}
+
 static void *resetter(void *arg)
 {
 	struct race *race = arg;
@@ -113,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(kicking_while_resetting, blk_setup, blk_teardown),
+		cmocka_unit_test_setup_teardown(exchanging_while_starting, blk_setup, blk_teardown),
 		cmocka_unit_test_setup_teardown(resetting_on_two_vcpus, blk_setup, blk_teardown),
 	};
 

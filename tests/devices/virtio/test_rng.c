@@ -93,7 +93,7 @@ static void its_counters_are_in_the_metrics(void **state)
 static void a_rate_limit_delays_requests(void **state)
 {
 	struct entropy_config c = { .rate_limiter.bandwidth = {
-					    .size = 64, .refill_time_ms = 200, .present = true } };
+					    .size = 64, .refill_time_ms = 1000, .present = true } };
 	struct rig *r;
 	uint16_t i;
 
