@@ -1,16 +1,9 @@
 /*
  * The control socket: libevent's evhttp, with bounds of our own around it.
- *
- * A slot follows one connection from its bufferevent being made to evhttp
- * letting go of it. evhttp names a connection only with its first complete
- * request; slots must know earlier, because it is the silent and slow clients
- * that are to be bounded. So a slot is "adopted" right after evhttp has taken
- * the bufferevent: the argument of the bufferevent's call-backs is then evhttp's
- * connection, on which a close call-back is set.
- *
- * Threads: main. Locks: none. Not here: meaning of requests (router), answers
- * (respond). Answers that evhttp gives by itself to what is not even HTTP have
- * an HTML body and end the connection.
+ * Threads: main. Locks: none. Not here: connections and their bounds
+ * (server_slot.c), meaning of requests (router), answers (respond). Answers that
+ * evhttp gives by itself to what is not even HTTP have an HTML body and end the
+ * connection.
  */
 #include "api/server.h"
 
@@ -30,57 +23,12 @@
 #include "api/http_checks.h"
 #include "api/respond.h"
 #include "api/router.h"
-#include "api/server_socket.h"
+#include "api/server_slot.h"
 #include "vmm/base/bits.h"
 #include "vmm/base/log.h"
 #include "vmm/base/ratelimit.h"
 
 #define ACCEPT_RETRY_MS 100
-#define READ_SLACK 8192 /* bytes of input beyond the largest request */
-
-enum slot_state {
-	SLOT_FREE,
-	SLOT_ADOPTING,   /* evhttp is just taking the bufferevent */
-	SLOT_READING,    /* waits for a request or has a part of it */
-	SLOT_HANDLING,   /* a handler has the request */
-	SLOT_WRITING,    /* the client is taking the reply */
-	SLOT_DISCARDING, /* was refused; what it still sends is thrown away */
-};
-
-struct server_call;
-
-struct slot {
-	struct api_server *server;
-	enum slot_state state;
-	struct bufferevent *bev;
-	struct evhttp_connection *evcon;
-	struct event *deadline;
-	struct server_call *call; /* while HANDLING */
-	bool head_done;           /* the headers of the request have passed by */
-	bool is_v1;
-};
-
-/* A request that a handler has. */
-struct server_call {
-	struct api_call call; /* first: a call is cast to us */
-	struct slot *slot;          /* NULL once the client is gone */
-	struct evhttp_request *req; /* the same */
-};
-
-struct api_server {
-	struct api api;
-	struct event_base *base;
-	struct metrics *metrics;
-	struct evhttp *http;
-	struct evconnlistener *listener; /* NULL while the server is taken down */
-	struct event *adopt;
-	struct event *accept_retry;
-	struct slot slots[LIMIT_API_CONNECTIONS];
-	struct timeval deadline;
-	bool draining;
-	struct server_socket socket;
-	struct api_server *next; /* in `servers` */
-};
 
 static const struct {
 	enum evhttp_cmd_type command;
@@ -106,26 +54,6 @@ static struct timeval timeval_of_ms(uint32_t ms)
 
 /* Accepting */
 
-static struct slot *find_slot(struct api_server *s, enum slot_state state)
-{
-	size_t i = 0;
-
-	while (i < ARRAY_SIZE(s->slots) && s->slots[i].state != state)
-		i++;
-	return i < ARRAY_SIZE(s->slots) ? &s->slots[i] : NULL;
-}
-
-/* Accepts as long as there is a slot for what comes. */
-static void update_listener(struct api_server *s)
-{
-	if (!s->listener)
-		return;
-	if (find_slot(s, SLOT_FREE) && !s->draining)
-		evconnlistener_enable(s->listener);
-	else
-		evconnlistener_disable(s->listener);
-}
-
 /* No descriptor or no memory is left: a pause, since accept() would fail again at once. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
@@ -144,161 +72,14 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 
 static void on_accept_retry(evutil_socket_t fd, short what, void *arg)
 {
-	update_listener(arg);
-}
-
-static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg);
-
-/* evhttp is about to use this for a connection that it has accepted. */
-static struct bufferevent *on_new_connection(struct event_base *base, void *arg)
-{
-	struct api_server *s = arg;
-	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
-	struct slot *slot = find_slot(s, SLOT_FREE);
-
-	if (!bev || !slot)
-		return bev;
-	bufferevent_setwatermark(bev, EV_READ, 0,
-				 LIMIT_API_HEADERS + s->api.max_body + READ_SLACK);
-	evbuffer_add_cb(bufferevent_get_input(bev), on_input, slot);
-	bufferevent_incref(bev);
-	slot->bev = bev;
-	slot->state = SLOT_ADOPTING;
-	event_active(s->adopt, 0, 0);
-	update_listener(s);
-	return bev;
-}
-
-static void free_slot(struct slot *slot)
-{
-	event_del(slot->deadline);
-	*slot = (struct slot){ .server = slot->server, .deadline = slot->deadline };
-	update_listener(slot->server);
-}
-
-/* evhttp lets go of the connection; a call that waits will answer into the void. */
-static void on_close(struct evhttp_connection *evcon, void *arg)
-{
-	struct slot *slot = arg;
-	struct server_call *c = slot->call;
-
-	if (c) {
-		/* evhttp frees the request with the connection, unless it took it off before */
-		if (!evhttp_request_get_connection(c->req))
-			evhttp_request_free(c->req);
-		c->req = NULL;
-		c->slot = NULL;
-		c->call.api = NULL; /* this may be the end of the server too */
-	}
-	free_slot(slot);
-}
-
-static void adopt_slot(struct slot *slot)
-{
-	struct bufferevent *bev = slot->bev;
-	bufferevent_event_cb event_cb = NULL;
-	void *evcon = NULL;
-
-	bufferevent_getcb(bev, NULL, NULL, &event_cb, &evcon);
-	if (event_cb && evcon && evhttp_connection_get_bufferevent(evcon) == bev) {
-		slot->evcon = evcon;
-		slot->state = SLOT_READING;
-		evhttp_connection_set_closecb(slot->evcon, on_close, slot);
-	} else {
-		free_slot(slot); /* evhttp has dropped it already */
-	}
-	bufferevent_decref(bev);
-}
-
-static void on_adopt(evutil_socket_t fd, short what, void *arg)
-{
-	struct slot *slot;
-
-	while ((slot = find_slot(arg, SLOT_ADOPTING)) != NULL)
-		adopt_slot(slot);
-}
-
-/* Deadlines and input */
-
-/* The client took too long. evhttp sees the end of the stream and cleans up. */
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
-{
-	struct slot *slot = arg;
-
-	log_info("The API server closes a connection: its client is too slow.");
-	shutdown(bufferevent_getfd(slot->bev), SHUT_RDWR);
-}
-
-/*
- * Answers a body that will be too large as soon as its length is known, at the
- * side of evhttp, which is still reading: the stream is closed for writing and
- * whatever the client goes on sending is thrown away until it closes too.
- */
-static void refuse_large(struct slot *slot, struct evbuffer *input, uint64_t size)
-{
-	int fd = bufferevent_getfd(slot->bev);
-	struct buf reply;
-
-	buf_init(&reply, LIMIT_API_REPLY);
-	if (respond_format_too_large(&slot->server->api, slot->is_v1, size, &reply) == 0)
-		send(fd, reply.data, reply.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	buf_fini(&reply);
-	shutdown(fd, SHUT_WR);
-	slot->state = SLOT_DISCARDING;
-	evbuffer_drain(input, evbuffer_get_length(input));
-}
-
-/* Looks at the head of a request before evhttp does. */
-static void check_head(struct slot *slot, struct evbuffer *input)
-{
-	char bytes[LIMIT_API_HEADERS];
-	struct http_head head;
-	ssize_t len = evbuffer_copyout(input, bytes, sizeof(bytes));
-
-	if (len <= 0)
-		return;
-	http_scan_head(bytes, (size_t)len, &head);
-	slot->head_done = head.complete;
-	slot->is_v1 = slot->is_v1 || head.is_v1;
-	if (head.has_length && head.length > slot->server->api.max_body)
-		refuse_large(slot, input, head.length);
-}
-
-/* Bytes of a request have come, by themselves or behind the last one. */
-static void note_input(struct slot *slot, struct evbuffer *input)
-{
-	if (!event_pending(slot->deadline, EV_TIMEOUT, NULL))
-		event_add(slot->deadline, &slot->server->deadline);
-	if (!slot->head_done)
-		check_head(slot, input);
-}
-
-static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
-{
-	struct slot *slot = arg;
-
-	if (info->n_added == 0)
-		return;
-	if (slot->state == SLOT_DISCARDING)
-		evbuffer_drain(input, evbuffer_get_length(input));
-	else if (slot->state == SLOT_READING)
-		note_input(slot, input);
+	slots_update_listener(arg);
 }
 
 /* Replies */
 
-/* The client has taken the whole reply. */
 static void on_reply_taken(struct evhttp_request *req, void *arg)
 {
-	struct slot *slot = arg;
-	struct evbuffer *input = bufferevent_get_input(slot->bev);
-
-	event_del(slot->deadline);
-	slot->state = SLOT_READING;
-	slot->head_done = false;
-	slot->is_v1 = false;
-	if (evbuffer_get_length(input) > 0)
-		note_input(slot, input);
+	slot_taken(arg);
 }
 
 static void add_headers(const struct server_call *c, const struct api_reply *reply)
@@ -326,9 +107,7 @@ static void write_reply(struct server_call *c, const struct api_reply *reply)
 	add_headers(c, reply);
 	if (body && reply->body && c->call.method != API_HEAD)
 		evbuffer_add(body, reply->body, reply->body_len);
-	slot->call = NULL;
-	slot->state = SLOT_WRITING;
-	event_add(slot->deadline, &slot->server->deadline);
+	slot_reply(slot);
 	evhttp_request_set_on_complete_cb(c->req, on_reply_taken, slot);
 	evhttp_send_reply(c->req, reply->status, reply->reason, body);
 	if (body)
@@ -342,6 +121,8 @@ static void send_reply(struct api_call *call, const struct api_reply *reply)
 
 	if (c->slot)
 		write_reply(c, reply);
+	else
+		slots_orphan_answered();
 	api_call_fini(call);
 	free(c);
 }
@@ -392,23 +173,11 @@ static struct server_call *call_new(struct slot *slot, struct evhttp_request *re
 	return c;
 }
 
-static struct slot *slot_of(struct api_server *s, struct evhttp_request *req)
-{
-	struct evhttp_connection *evcon = evhttp_request_get_connection(req);
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(s->slots); i++) {
-		if (s->slots[i].evcon == evcon)
-			return &s->slots[i];
-	}
-	return NULL;
-}
-
 /* evhttp has a whole request. */
 static void on_request(struct evhttp_request *req, void *arg)
 {
 	struct api_server *s = arg;
-	struct slot *slot = slot_of(s, req);
+	struct slot *slot = slots_find_connection(s, evhttp_request_get_connection(req));
 	const char *fault = check_request(req);
 	struct server_call *c = slot ? call_new(slot, req) : NULL;
 
@@ -418,14 +187,14 @@ static void on_request(struct evhttp_request *req, void *arg)
 	}
 	/* "GET http://host/path" is no reason to close, as it would be for a proxy */
 	req->flags &= ~EVHTTP_PROXY_REQUEST;
-	event_del(slot->deadline);
-	slot->state = SLOT_HANDLING;
-	slot->call = c;
+	slot_handle(slot, c);
 	c->call.is_v1 = slot->is_v1;
 	if (fault)
 		respond_bad_http(&c->call, fault);
 	else
 		router_dispatch(&c->call);
+	if (slot->state == SLOT_HANDLING)
+		slot_await_answer(slot);
 }
 
 /* Setting up and taking down */
@@ -445,7 +214,7 @@ static int make_http(struct api_server *s, uint32_t idle_ms)
 	if (!s->http)
 		return -ENOMEM;
 	evhttp_set_gencb(s->http, on_request, s);
-	evhttp_set_bevcb(s->http, on_new_connection, s);
+	evhttp_set_bevcb(s->http, slots_on_new_connection, s);
 	evhttp_set_timeout_tv(s->http, &idle);
 	evhttp_set_max_headers_size(s->http, LIMIT_API_HEADERS);
 	evhttp_set_max_body_size(s->http, (ssize_t)s->api.max_body);
@@ -458,19 +227,8 @@ static int make_http(struct api_server *s, uint32_t idle_ms)
 
 static int make_events(struct api_server *s)
 {
-	size_t i;
-
-	s->adopt = event_new(s->base, -1, 0, on_adopt, s);
 	s->accept_retry = event_new(s->base, -1, 0, on_accept_retry, s);
-	if (!s->adopt || !s->accept_retry)
-		return -ENOMEM;
-	for (i = 0; i < ARRAY_SIZE(s->slots); i++) {
-		s->slots[i].server = s;
-		s->slots[i].deadline = event_new(s->base, -1, 0, on_deadline, &s->slots[i]);
-		if (!s->slots[i].deadline)
-			return -ENOMEM;
-	}
-	return 0;
+	return s->accept_retry ? slots_init(s) : -ENOMEM;
 }
 
 /* Takes the socket over, also when it fails. */
@@ -516,6 +274,7 @@ struct api_server *api_server_new(struct event_loop *loop, struct vm *vm,
 	int fd = -1;
 
 	if (s) {
+		s->leave_fd = -EBADF;
 		s->next = servers;
 		servers = s;
 		s->base = event_loop_base(loop);
@@ -541,25 +300,11 @@ void api_server_drain(struct api_server *server, uint32_t ms)
 	struct timeval left = timeval_of_ms(ms);
 
 	server->draining = true;
-	update_listener(server);
+	slots_update_listener(server);
 	event_add(server->accept_retry, &left); /* wakes the loop at the end of the time */
-	while (find_slot(server, SLOT_WRITING) && ratelimit_now() < until)
+	while (slots_find(server, SLOT_WRITING) && ratelimit_now() < until)
 		event_base_loop(server->base, EVLOOP_ONCE);
 	event_del(server->accept_retry);
-}
-
-static void free_events(struct api_server *s)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(s->slots); i++) {
-		if (s->slots[i].deadline)
-			event_free(s->slots[i].deadline);
-	}
-	if (s->adopt)
-		event_free(s->adopt);
-	if (s->accept_retry)
-		event_free(s->accept_retry);
 }
 
 static void forget_server(struct api_server *s)
@@ -575,15 +320,16 @@ struct api_server *api_server_free(struct api_server *server)
 {
 	if (!server)
 		return NULL;
-	if (server->adopt)
-		on_adopt(-1, 0, server); /* so that every connection has its close call-back */
-	server->listener = NULL;         /* evhttp frees it */
+	slots_adopt(server); /* so that every connection has its close call-back */
+	server->listener = NULL; /* evhttp frees it */
 	if (server->http)
 		evhttp_free(server->http);
 	server_socket_fini(&server->socket);
 	if (server->metrics)
 		api_metrics_remove(server->metrics, &server->api.metrics);
-	free_events(server);
+	slots_fini(server);
+	if (server->accept_retry)
+		event_free(server->accept_retry);
 	forget_server(server);
 	free(server);
 	return NULL;

@@ -3,11 +3,15 @@
  *
  * Kept-alive and pipelined connections are served one request at a time.
  * A client cannot hold more than its share:
- *	- LIMIT_API_CONNECTIONS connections; further ones wait, unaccepted, in
- *	  the backlog of the socket (there is no 503);
- *	- LIMIT_API_DEADLINE_MS from the first byte of a request to its last, and
- *	  from the reply's start to the client having taken it;
- *	- LIMIT_API_IDLE_MS without a request;
+ *	- LIMIT_API_CONNECTIONS connections; for a further one the longest idle of
+ *	  them is closed, and if none is idle it waits, unaccepted, in the backlog
+ *	  of the socket (there is no 503);
+ *	- LIMIT_API_DEADLINE_MS from the connection to the last byte of its first
+ *	  request, from the first byte of a later request to its last, and from
+ *	  the reply's start to the client having taken it;
+ *	- LIMIT_API_IDLE_MS without a further request;
+ *	- LIMIT_API_ORPHANS calls that still wait for the VM when their clients have
+ *	  left; such a client gives its place back, beyond the limit with the answer;
  *	- heads of LIMIT_API_HEADERS bytes, bodies of `max_body` bytes. Nothing
  *	  more of a client is read while a reply is due, and its next request is
  *	  not looked at before it took the last reply, so that one reply of at

@@ -173,6 +173,7 @@ int chardev_open(struct chardev *c, const struct serial_config *config, struct e
 	c->out_fd = -EBADF;
 	c->listen_fd = -EBADF;
 	c->slave_fd = -EBADF;
+	c->gone_fd = -EBADF;
 	switch (config->console) {
 	case CONSOLE_STDIO:
 		return open_stdio(c);
@@ -233,6 +234,10 @@ static void unwatch_fds(struct chardev *c)
 {
 	c->in_source = event_source_free(c->in_source);
 	c->out_source = event_source_free(c->out_source);
+	c->gone_source = event_source_free(c->gone_source);
+	if (c->gone_fd >= 0)
+		close(c->gone_fd);
+	c->gone_fd = -EBADF;
 }
 
 /* The peer of the socket left; the next one may come. */
@@ -244,13 +249,44 @@ static void drop_peer(struct chardev *c)
 	c->ops->peer(c->user, false);
 }
 
+static void on_gone(void *arg, int fd, unsigned events)
+{
+	drop_peer(arg);
+}
+
+/*
+ * Becomes readable when the other side of `fd` is closed both ways, and not for
+ * an end of input alone, which would be told again and again.
+ */
+static int hang_up_fd(int fd)
+{
+	struct epoll_event event = { .events = 0 };
+	_cleanup_close_ int set = epoll_create1(EPOLL_CLOEXEC);
+
+	if (set < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) < 0)
+		return -errno;
+	return fd_take(&set);
+}
+
+/* The peer sends no more, and may still want the output, as `socat -u` does. */
+static void await_hang_up(struct chardev *c)
+{
+	c->in_source = event_source_free(c->in_source);
+	c->gone_fd = hang_up_fd(c->in_fd);
+	if (c->gone_fd >= 0)
+		c->gone_source =
+			event_loop_add_fd(c->loop, c->gone_fd, EVENT_READABLE, on_gone, c);
+	if (!c->gone_source)
+		drop_peer(c);
+}
+
 static void end_of_input(struct chardev *c)
 {
+	c->in_ended = true;
 	if (c->kind == CONSOLE_SOCKET) {
-		drop_peer(c);
+		await_hang_up(c);
 		return;
 	}
-	c->in_ended = true;
 	c->in_source = event_source_free(c->in_source);
 	if (c->in_fd == c->out_fd)
 		return;
@@ -271,14 +307,14 @@ static ssize_t read_input(const struct chardev *c, uint8_t *data, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-static void on_readable(void *arg, int fd, unsigned events)
+/* True if bytes came. */
+static bool take_input(struct chardev *c)
 {
-	struct chardev *c = arg;
 	uint8_t data[INPUT_CHUNK];
 	ssize_t got;
 
 	if (c->room == 0 || c->in_fd < 0)
-		return;
+		return false;
 	got = read_input(c, data, c->room < sizeof(data) ? c->room : sizeof(data));
 	if (got > 0) {
 		c->room = c->ops->input(c->user, data, (size_t)got);
@@ -290,6 +326,12 @@ static void on_readable(void *arg, int fd, unsigned events)
 	} else if (got != -EAGAIN) {
 		end_of_input(c);
 	}
+	return got > 0;
+}
+
+static void on_readable(void *arg, int fd, unsigned events)
+{
+	(void)take_input(arg);
 }
 
 static void on_retry(void *arg)
@@ -323,6 +365,7 @@ static void on_connection(void *arg, int listen_fd, unsigned events)
 	}
 	c->in_fd = fd;
 	c->out_fd = fd;
+	c->in_ended = false;
 	if (watch_fds(c) < 0) {
 		unwatch_fds(c);
 		close_fds(c);
@@ -393,8 +436,8 @@ void chardev_set_room(struct chardev *c, size_t room)
 	c->room = room;
 	if (c->in_source && was_open != (room > 0))
 		event_source_enable(c->in_source, room > 0);
-	else if (!c->in_source && c->in_fd >= 0 && !c->in_ended && room > 0)
-		on_readable(c, c->in_fd, EVENT_READABLE);
+	while (!c->in_source && !c->in_ended && take_input(c))
+		; /* nothing would tell when to go on */
 }
 
 /* ---- output ------------------------------------------------------------------------------- */

@@ -53,6 +53,8 @@ struct chardev {
 	struct event_loop *loop;
 	struct event_source *in_source; /* NULL: input that cannot be polled, or none */
 	struct event_source *out_source;
+	struct event_source *gone_source; /* of a peer that sends no more */
+	int gone_fd;
 	struct event_source *listen_source;
 	struct event_source *retry_timer;
 	size_t room;
@@ -71,7 +73,10 @@ int chardev_start(struct chardev *c, struct event_loop *loop, const struct chard
 		  void *user, struct error *err);
 void chardev_stop(struct chardev *c);
 
-/* How many bytes the user can take now; 0 stops watching the input. */
+/*
+ * How many bytes the user can take now; 0 stops watching the input. Input that
+ * cannot be polled is read here and now, until it ends or there is no room.
+ */
 void chardev_set_room(struct chardev *c, size_t room);
 
 /*

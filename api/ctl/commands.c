@@ -11,8 +11,6 @@
 
 #include "api/ctl/http.h"
 
-#define TIMEOUT_S 35 /* a pause may take 30 s before it fails */
-
 /* Members of answers; a missing one reads as "" or 0, which is shown as such. */
 
 static const char *text_of(struct json_object *o, const char *key)
@@ -49,7 +47,7 @@ static int get_and_show(const struct ctl *ctl, const char *path,
 {
 	struct json_object *answer;
 	struct ctl_answer got;
-	int ret = ctl_ask(ctl->socket, TIMEOUT_S, "GET", path, NULL, &got, err);
+	int ret = ctl_ask(&ctl->server, "GET", path, NULL, &got, err);
 
 	if (ret < 0)
 		return ret;
@@ -189,7 +187,7 @@ static int command_config(const struct ctl *ctl, struct error *err)
 static int set_state(const struct ctl *ctl, const char *body, struct error *err)
 {
 	struct ctl_answer got;
-	int ret = ctl_ask(ctl->socket, TIMEOUT_S, "PATCH", "/v1/vm", body, &got, err);
+	int ret = ctl_ask(&ctl->server, "PATCH", "/v1/vm", body, &got, err);
 
 	if (ret == 0)
 		buf_fini(&got.body);

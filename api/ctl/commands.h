@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "api/ctl/http.h"
 #include "vmm/base/error.h"
 
 struct ctl {
-	const char *socket;
+	struct ctl_server server;
 	bool json; /* print the answer as it is */
 	FILE *out;
 };
@@ -22,6 +23,9 @@ struct ctl_command {
 	int (*run)(const struct ctl *ctl, struct error *err);
 	const char *help;
 };
+
+/* How long the slowest of them may take. */
+#define CTL_TIMEOUT_S 35 /* a pause may take 30 s before it fails */
 
 extern const struct ctl_command ctl_commands[];
 

@@ -70,7 +70,7 @@ static int take_words(struct ctl *ctl, int argc, char **argv, const char **ret_n
 		if (!strcmp(argv[i], "--json"))
 			ctl->json = true;
 		else if (!strcmp(argv[i], "--socket") && i + 1 < argc)
-			ctl->socket = argv[++i];
+			ctl->server.socket = argv[++i];
 		else if (argv[i][0] == '-' || *ret_name)
 			return wrong_usage("unknown or incomplete option ", argv[i]);
 		else
@@ -83,7 +83,8 @@ int main(int argc, char **argv)
 {
 	const char *from_environment = getenv("LULL_SOCKET");
 	struct ctl ctl = {
-		.socket = from_environment ? from_environment : DEFAULT_SOCKET,
+		.server = { .socket = from_environment ? from_environment : DEFAULT_SOCKET,
+			    .timeout_s = CTL_TIMEOUT_S },
 		.out = stdout,
 	};
 	const char *name = NULL;

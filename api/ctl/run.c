@@ -1,9 +1,10 @@
 /*
  * `lullctl run`.
  *
- * With a terminal, lulld's standard input is a pipe from us: we put the
- * terminal into raw mode, look for Ctrl-A and pass everything else on. Its
- * output goes to our standard output directly.
+ * With a terminal, lulld's standard input is a pipe from us: once the guest runs
+ * we put the terminal into raw mode, look for Ctrl-A and pass everything else on.
+ * Its output goes to our standard output directly. Until then a signal ends it
+ * all; later it is one for the VM.
  *
  * Threads: main. Locks: none. Not here: requests (run_requests.c).
  */
@@ -18,20 +19,23 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "api/ctl/commands.h"
+#include "api/ctl/http.h"
 #include "api/ctl/run_requests.h"
 #include "vmm/base/cleanup.h"
 #include "vmm/base/fd.h"
 
 #define SOCKET_WAIT_MS 5000
+#define REQUEST_TIMEOUT_S 60
+#define STOP_TIMEOUT_S 5
+#define ABANDON_MS 2000 /* for lulld to end when asked, before it is killed */
+#define TICK_MS 10
 #define ESCAPE_KEY 1 /* Ctrl-A */
 #define LOG_TAIL 4096
 
@@ -40,6 +44,7 @@ struct run {
 	char dir[64]; /* our own, "" if there is none */
 	char socket[PATH_MAX];
 	char log[PATH_MAX];
+	struct ctl_server server; /* our lulld, and no other */
 	pid_t pid;
 	int pid_fd;
 	int signal_fd;
@@ -52,22 +57,36 @@ struct run {
 static int make_places(struct run *r, struct error *err)
 {
 	const char *base = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
 
+	/* lulld would refuse it too, but who listens there would get our requests */
+	if (r->o->socket && lstat(r->o->socket, &st) == 0)
+		return error_set(err, -EEXIST, "%s exists already: another lulld may be using it",
+				 r->o->socket);
 	snprintf(r->dir, sizeof(r->dir), "%.40s/lull-XXXXXX", base ? base : "/tmp");
 	if (!mkdtemp(r->dir)) {
 		snprintf(r->dir, sizeof(r->dir), "/tmp/lull-XXXXXX");
-		if (!mkdtemp(r->dir))
+		if (!mkdtemp(r->dir)) {
+			r->dir[0] = '\0';
 			return error_set_errno(err, -errno, "cannot make a directory in /tmp");
+		}
 	}
 	snprintf(r->socket, sizeof(r->socket), "%s%s", r->o->socket ? "" : r->dir,
 		 r->o->socket ? r->o->socket : "/api.sock");
 	snprintf(r->log, sizeof(r->log), "%s%s", r->o->log ? "" : r->dir,
 		 r->o->log ? r->o->log : "/log");
+	r->server = (struct ctl_server){
+		.socket = r->socket,
+		.timeout_s = REQUEST_TIMEOUT_S,
+		.stop_fd = r->signal_fd,
+	};
 	return 0;
 }
 
 static void remove_places(struct run *r)
 {
+	if (!r->dir[0])
+		return;
 	if (!r->o->socket)
 		unlink(r->socket);
 	if (!r->o->log)
@@ -146,43 +165,40 @@ static int start_lulld(struct run *r, struct error *err)
 	r->input_fd = ends[1];
 	if (r->pid < 0)
 		return error_set_errno(err, -errno, "cannot start a process");
+	r->server.pid = r->pid;
 	r->pid_fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
 	if (r->pid_fd < 0)
 		return error_set_errno(err, -errno, "cannot watch the process");
 	return 0;
 }
 
-static bool can_connect(const char *path)
-{
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (strlen(path) >= sizeof(name.sun_path))
-		return false;
-	memcpy(name.sun_path, path, strlen(path) + 1);
-	return connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0;
-}
-
 static int wait_for_socket(const struct run *r, struct error *err)
 {
 	struct pollfd p = { .fd = r->pid_fd, .events = POLLIN };
-	int waited;
+	int waited, ret;
 
-	for (waited = 0; waited < SOCKET_WAIT_MS; waited += 10) {
-		if (can_connect(r->socket))
-			return 0;
-		if (poll(&p, 1, 10) > 0)
+	for (waited = 0; waited < SOCKET_WAIT_MS; waited += TICK_MS) {
+		ret = ctl_probe(&r->server, err);
+		if (ret != -ENOENT && ret != -ECONNREFUSED)
+			return ret;
+		if (poll(&p, 1, TICK_MS) > 0)
 			return error_set(err, -ECHILD, "lulld ended before it had a control socket");
 	}
 	return error_set(err, -ETIMEDOUT, "lulld has no control socket after %d s",
 			 SOCKET_WAIT_MS / 1000);
 }
 
+/* A job in the background may not touch the terminal: it would be stopped. */
+static bool owns_terminal(void)
+{
+	return tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
 static void make_raw(struct run *r)
 {
 	struct termios raw;
 
-	if (r->input_fd < 0 || tcgetattr(STDIN_FILENO, &r->saved) < 0)
+	if (r->input_fd < 0 || !owns_terminal() || tcgetattr(STDIN_FILENO, &r->saved) < 0)
 		return;
 	raw = r->saved;
 	cfmakeraw(&raw);
@@ -192,17 +208,18 @@ static void make_raw(struct run *r)
 
 static void make_cooked(struct run *r)
 {
-	if (r->is_raw)
+	if (r->is_raw && owns_terminal())
 		tcsetattr(STDIN_FILENO, TCSANOW, &r->saved);
 	r->is_raw = false;
 }
 
 static void stop_vm(const struct run *r)
 {
-	const struct ctl ctl = { .socket = r->socket, .out = stdout };
+	struct ctl ctl = { .server = r->server, .out = stdout };
 	const struct ctl_command *c = ctl_commands;
 	struct error err;
 
+	ctl.server.timeout_s = STOP_TIMEOUT_S;
 	while (c->name && strcmp(c->name, "stop") != 0)
 		c++;
 	if (!c->name || c->run(&ctl, &err) < 0)
@@ -319,47 +336,64 @@ static int open_signals(struct run *r, struct error *err)
 	return r->signal_fd < 0 ? error_set_errno(err, -errno, "cannot watch signals") : 0;
 }
 
-/* Ends a lulld that could not be set up. */
-static void abandon(struct run *r)
+/* Ends a lulld that could not be set up, whatever it is busy with. */
+static void abandon(const struct run *r)
 {
-	int status;
+	int status = 0, waited = 0;
+	pid_t ended;
 
 	if (r->pid <= 0)
 		return;
 	kill(r->pid, SIGTERM);
-	status = wait_for_end(r);
+	while ((ended = waitpid(r->pid, &status, WNOHANG)) == 0 && waited < ABANDON_MS) {
+		poll(NULL, 0, TICK_MS);
+		waited += TICK_MS;
+	}
+	if (ended == 0) {
+		kill(r->pid, SIGKILL);
+		waitpid(r->pid, &status, 0);
+	}
 	if (!WIFSIGNALED(status))
 		show_log(r);
+}
+
+/* Everything until the guest runs; a signal ends it at any time. */
+static int set_up(struct run *r, struct error *err)
+{
+	int ret = start_lulld(r, err);
+
+	if (ret == 0)
+		ret = wait_for_socket(r, err);
+	if (ret == 0)
+		ret = run_requests_send(r->o, &r->server, err);
+	if (ret == -ECANCELED)
+		error_set(err, ret, "given up: a signal came");
+	return ret;
+}
+
+static int fail(struct run *r, const struct error *err)
+{
+	fprintf(stderr, "lullctl: %s\n", err->text);
+	remove_places(r);
+	return 1;
 }
 
 int ctl_run(const struct run_options *o)
 {
 	struct run r = { .o = o, .pid_fd = -EBADF, .signal_fd = -EBADF, .input_fd = -EBADF };
-	struct error err = { 0 };
+	struct error err;
 	int status;
 
-	if (make_places(&r, &err) < 0) {
-		fprintf(stderr, "lullctl: %s\n", err.text);
-		return 1;
-	}
-	if (open_signals(&r, &err) < 0 || start_lulld(&r, &err) < 0 ||
-	    wait_for_socket(&r, &err) < 0) {
-		status = 1;
-	} else {
-		make_raw(&r);
-		status = run_requests_send(o, r.socket, &err) < 0;
-	}
-	if (status == 0)
-		status = wait_for_end(&r);
-	else
+	if (open_signals(&r, &err) < 0 || make_places(&r, &err) < 0)
+		return fail(&r, &err);
+	if (set_up(&r, &err) < 0) {
 		abandon(&r);
-	make_cooked(&r);
-	if (err.text[0]) {
-		fprintf(stderr, "lullctl: %s\n", err.text);
-		status = 1;
-	} else {
-		status = report(&r, status);
+		return fail(&r, &err);
 	}
+	make_raw(&r);
+	status = wait_for_end(&r);
+	make_cooked(&r);
+	status = report(&r, status);
 	remove_places(&r);
 	return status;
 }

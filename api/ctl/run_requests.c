@@ -9,7 +9,6 @@
 #include "api/ctl/http.h"
 #include "api/schema.h"
 
-#define TIMEOUT_S 60
 #define BODY_MAX LIMIT_API_BODY
 
 #if defined(__aarch64__)
@@ -18,10 +17,10 @@
 #define DEFAULT_CMDLINE "console=ttyS0 reboot=k panic=1"
 #endif
 
-static int put(const char *socket, const char *path, const char *body, struct error *err)
+static int put(const struct ctl_server *to, const char *path, const char *body, struct error *err)
 {
 	struct ctl_answer got;
-	int ret = ctl_ask(socket, TIMEOUT_S, "PUT", path, body, &got, err);
+	int ret = ctl_ask(to, "PUT", path, body, &got, err);
 
 	if (ret == 0)
 		buf_fini(&got.body);
@@ -29,7 +28,7 @@ static int put(const char *socket, const char *path, const char *body, struct er
 }
 
 /* Sends a struct by its field table; "/drives/" and an id make the path. */
-static int put_struct(const char *socket, const char *path, const char *id,
+static int put_struct(const struct ctl_server *to, const char *path, const char *id,
 		      const struct field_table *table, const void *value, struct error *err)
 {
 	struct buf body, full;
@@ -42,20 +41,21 @@ static int put_struct(const char *socket, const char *path, const char *id,
 	if (buf_failed(&body) || buf_failed(&full))
 		ret = error_set(err, -ENOMEM, "no memory for a request");
 	else
-		ret = put(socket, buf_text(&full), buf_text(&body), err);
+		ret = put(to, buf_text(&full), buf_text(&body), err);
 	buf_fini(&body);
 	buf_fini(&full);
 	return ret;
 }
 
-static int put_machine(const struct run_options *o, const char *socket, struct error *err)
+static int put_machine(const struct run_options *o, const struct ctl_server *to, struct error *err)
 {
 	const struct machine_config m = { .vcpu_count = o->cpus, .mem_size_mib = o->memory_mib };
 
-	return put_struct(socket, "/machine-config", "", &machine_table, &m, err);
+	return put_struct(to, "/machine-config", "", &machine_table, &m, err);
 }
 
-static int put_boot_source(const struct run_options *o, const char *socket, struct error *err)
+static int put_boot_source(const struct run_options *o, const struct ctl_server *to,
+			   struct error *err)
 {
 	struct buf body;
 	int ret;
@@ -72,38 +72,39 @@ static int put_boot_source(const struct run_options *o, const char *socket, stru
 	buf_append(&body, "}", 1);
 	ret = buf_failed(&body) ? error_set(err, -E2BIG, "the kernel's paths and command line are "
 							 "too long")
-				: put(socket, "/boot-source", buf_text(&body), err);
+				: put(to, "/boot-source", buf_text(&body), err);
 	buf_fini(&body);
 	return ret;
 }
 
-static int put_devices(const struct run_options *o, const char *socket, struct error *err)
+static int put_devices(const struct run_options *o, const struct ctl_server *to, struct error *err)
 {
 	int ret = 0;
 	uint32_t i;
 
 	for (i = 0; ret == 0 && i < o->drive_count; i++)
-		ret = put_struct(socket, "/drives/", o->drives[i].drive_id, &drive_table,
+		ret = put_struct(to, "/drives/", o->drives[i].drive_id, &drive_table,
 				 &o->drives[i], err);
 	for (i = 0; ret == 0 && i < o->net_count; i++)
-		ret = put_struct(socket, "/network-interfaces/", o->nets[i].iface_id, &net_table,
+		ret = put_struct(to, "/network-interfaces/", o->nets[i].iface_id, &net_table,
 				 &o->nets[i], err);
 	if (ret == 0 && o->entropy)
-		ret = put(socket, "/entropy", "{}", err);
+		ret = put(to, "/entropy", "{}", err);
 	if (ret == 0 && o->no_console)
-		ret = put(socket, "/v1/serial", "{\"console\":\"None\"}", err);
+		ret = put(to, "/v1/serial", "{\"console\":\"None\"}", err);
 	return ret;
 }
 
-int run_requests_send(const struct run_options *o, const char *socket, struct error *err)
+int run_requests_send(const struct run_options *o, const struct ctl_server *to,
+		      struct error *err)
 {
-	int ret = put_machine(o, socket, err);
+	int ret = put_machine(o, to, err);
 
 	if (ret == 0)
-		ret = put_boot_source(o, socket, err);
+		ret = put_boot_source(o, to, err);
 	if (ret == 0)
-		ret = put_devices(o, socket, err);
+		ret = put_devices(o, to, err);
 	if (ret == 0)
-		ret = put(socket, "/actions", "{\"action_type\":\"InstanceStart\"}", err);
+		ret = put(to, "/actions", "{\"action_type\":\"InstanceStart\"}", err);
 	return ret;
 }

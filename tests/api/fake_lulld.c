@@ -2,6 +2,8 @@
  * A lulld without a machine, for `lullctl run`: the real control socket over
  * the fake machine. Started, it writes a line to its console and ends with the
  * status in $FAKE_STATUS, or goes on until it is stopped if there is none.
+ * With $FAKE_HANG its start never ends, and the signals that $FAKE_HANG lists
+ * ("2", "2 15") do not end it either.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@ struct fake {
 	struct event_loop *loop;
 	struct event_source *timer;
 	bool greeted;
+	bool told; /* that the start hangs */
 	int status;
 };
 
@@ -35,6 +38,11 @@ static void look(void *arg)
 		if (status)
 			event_loop_stop(f->loop);
 	}
+	if (f->vm.hold && !f->told && fake_control_called(&f->vm, "start")) {
+		printf("start hangs\n");
+		fflush(stdout);
+		f->told = true;
+	}
 	if (fake_control_called(&f->vm, "stop"))
 		event_loop_stop(f->loop);
 }
@@ -48,6 +56,18 @@ static const char *value_of(int argc, char **argv, const char *name)
 			return argv[i + 1];
 	}
 	return NULL;
+}
+
+static void hang(struct vm *vm, const char *signals)
+{
+	char *next;
+	long signo;
+
+	vm->hold = true;
+	while ((signo = strtol(signals, &next, 10)) > 0) {
+		signal((int)signo, SIG_IGN);
+		signals = next;
+	}
 }
 
 int main(int argc, char **argv)
@@ -65,6 +85,8 @@ int main(int argc, char **argv)
 	if (!options.socket_path || log_set_target(value_of(argc, argv, "--log-path"), &err) < 0)
 		return 3;
 	fake_control_init(&f.vm);
+	if (getenv("FAKE_HANG"))
+		hang(&f.vm, getenv("FAKE_HANG"));
 	f.loop = event_loop_new();
 	f.vm.loop = f.loop;
 	f.timer = event_loop_add_timer(f.loop, look, &f);

@@ -2,9 +2,15 @@
 #include "tests/api/cmocka_all.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pty.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,11 +21,19 @@
 
 static struct error err;
 
+static const struct ctl_server *at(const char *path)
+{
+	static struct ctl_server to;
+
+	to = (struct ctl_server){ .socket = path, .timeout_s = 5 };
+	return &to;
+}
+
 /* Runs a command; what it printed is in live_text. */
 static int command(struct live *l, const char *name, bool json)
 {
 	const struct ctl_command *c = ctl_commands;
-	struct ctl ctl = { .socket = l->path, .json = json };
+	struct ctl ctl = { .server = *at(l->path), .json = json };
 	char *text = NULL;
 	size_t size;
 	int ret;
@@ -65,7 +79,7 @@ static void config_shows_what_was_put(void **state)
 	struct ctl_answer got;
 	struct live *l = *state;
 
-	assert_int_equal(ctl_ask(l->path, 5, "PUT", "/drives/a", "{\"drive_id\":\"a\","
+	assert_int_equal(ctl_ask(at(l->path), "PUT", "/drives/a", "{\"drive_id\":\"a\","
 				 "\"is_root_device\":true,\"path_on_host\":\"/disk\"}", &got, &err), 0);
 	buf_fini(&got.body);
 	assert_int_equal(command(l, "config", false), 0);
@@ -95,11 +109,11 @@ static void errors_carry_the_text_of_the_server(void **state)
 	struct ctl_answer got;
 	struct live *l = *state;
 
-	assert_int_equal(ctl_ask(l->path, 5, "GET", "/nowhere", NULL, &got, &err), -EREMOTEIO);
+	assert_int_equal(ctl_ask(at(l->path), "GET", "/nowhere", NULL, &got, &err), -EREMOTEIO);
 	assert_string_equal(err.text, "Invalid request method and/or path: GET nowhere.");
-	assert_int_equal(ctl_ask(l->path, 5, "GET", "/%41", NULL, &got, &err), -EREMOTEIO);
+	assert_int_equal(ctl_ask(at(l->path), "GET", "/%41", NULL, &got, &err), -EREMOTEIO);
 	assert_ptr_equal(strstr(err.text, "Invalid URI"), err.text);
-	assert_int_equal(ctl_ask(l->path, 5, "get", "/", NULL, &got, &err), -EREMOTEIO);
+	assert_int_equal(ctl_ask(at(l->path), "get", "/", NULL, &got, &err), -EREMOTEIO);
 	assert_string_equal(err.text, "get /: status 501");
 }
 
@@ -111,7 +125,7 @@ static void large_body_still_gets_its_refusal(void **state)
 
 	memset(body, ' ', LIMIT_API_BODY * 20);
 	body[LIMIT_API_BODY * 20] = '\0';
-	assert_int_equal(ctl_ask(l->path, 5, "PUT", "/entropy", body, &got, &err), -EREMOTEIO);
+	assert_int_equal(ctl_ask(at(l->path), "PUT", "/entropy", body, &got, &err), -EREMOTEIO);
 	assert_ptr_equal(strstr(err.text, "Request payload with size 1024000"), err.text);
 	free(body);
 }
@@ -120,7 +134,7 @@ static void nobody_there_is_an_error(void **state)
 {
 	struct ctl_answer got;
 
-	assert_int_equal(ctl_ask("/nonexistent/s", 5, "GET", "/", NULL, &got, &err), -ENOENT);
+	assert_int_equal(ctl_ask(at("/nonexistent/s"), "GET", "/", NULL, &got, &err), -ENOENT);
 	assert_string_equal(err.text, "cannot connect to /nonexistent/s: No such file or directory (os error 2)");
 }
 
@@ -213,8 +227,57 @@ static void wrong_words_are_named(void **state)
 	assert_string_equal(options.rest[0], "--boot-timer");
 }
 
-/* `lullctl run` in a process with a terminal of its own; what it shows is in live_text. */
-static int run_on_terminal(const char *keys)
+static void another_process_at_the_socket_is_told(void **state)
+{
+	struct live *l = *state;
+	struct ctl_server to = *at(l->path);
+
+	to.pid = getpid();
+	assert_int_equal(ctl_probe(&to, &err), 0);
+	to.pid = getpid() + 1;
+	assert_int_equal(ctl_probe(&to, &err), -EPERM);
+	assert_non_null(strstr(err.text, "another process ("));
+}
+
+static void waiting_for_an_answer_can_be_stopped(void **state)
+{
+	struct live *l = *state;
+	struct ctl_server to = *at(l->path);
+	const struct itimerspec soon = { .it_value.tv_nsec = 50000000 };
+	struct ctl_answer got;
+	uint64_t start = live_now_ms();
+
+	l->vm.phase = CONTROL_RUNNING;
+	l->vm.hold = true;
+	to.stop_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	assert_int_equal(timerfd_settime(to.stop_fd, 0, &soon, NULL), 0);
+	assert_int_equal(ctl_ask(&to, "PATCH", "/vm", "{\"state\":\"Paused\"}", &got, &err),
+			 -ECANCELED);
+	assert_true(live_now_ms() - start < 3000);
+	live_on_loop(l, (event_fn)fake_control_release, &l->vm);
+	close(to.stop_fd);
+}
+
+/* What to do to `lullctl run` once it shows `when`. */
+struct act {
+	const char *when;
+	const char *keys; /* typed */
+	int signo;        /* sent to it alone */
+};
+
+static void do_act(const struct act *a, int master, pid_t pid)
+{
+	if (a->keys)
+		assert_int_equal(write(master, a->keys, strlen(a->keys)), strlen(a->keys));
+	if (a->signo)
+		kill(pid, a->signo);
+}
+
+/*
+ * `run()` in a process with a terminal of its own, until nobody has that terminal
+ * open any more; what it shows is in live_text.
+ */
+static int on_terminal(int (*run)(void), const struct act *a)
 {
 	size_t used = 0;
 	ssize_t got;
@@ -222,14 +285,14 @@ static int run_on_terminal(const char *keys)
 	pid_t pid = forkpty(&master, NULL, NULL, NULL);
 
 	if (pid == 0)
-		_exit(ctl_run(&options));
+		_exit(run());
 	while (used + 1 < sizeof(live_text) &&
 	       (got = read(master, live_text + used, sizeof(live_text) - 1 - used)) > 0) {
 		used += (size_t)got;
 		live_text[used] = '\0';
-		if (keys && strstr(live_text, "guest has")) {
-			assert_int_equal(write(master, keys, strlen(keys)), strlen(keys));
-			keys = NULL;
+		if (a && strstr(live_text, a->when)) {
+			do_act(a, master, pid);
+			a = NULL;
 		}
 	}
 	close(master);
@@ -237,8 +300,21 @@ static int run_on_terminal(const char *keys)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static int run_guest(void)
+{
+	return ctl_run(&options);
+}
+
+static int run_on_terminal(const char *keys)
+{
+	const struct act a = { .when = "guest has", .keys = keys };
+
+	return on_terminal(run_guest, keys ? &a : NULL);
+}
+
 static void prepare_run(const char *status)
 {
+	unsetenv("FAKE_HANG");
 	assert_int_equal(parse("--kernel", "k", "--cpus", "2", "--drive", "/d"), 0);
 	options.lulld = getenv("FAKE_LULLD");
 	if (!options.lulld)
@@ -288,6 +364,98 @@ static void missing_daemon_ends_the_run(void **state)
 	assert_non_null(strstr(live_text, "cannot run /nonexistent/lulld"));
 }
 
+/* Nothing is asked of the lulld that has the socket: it is another VM's. */
+static void run_leaves_another_daemon_alone(void **state)
+{
+	struct live *l = *state;
+
+	prepare_run("0");
+	options.socket = l->path;
+	assert_int_equal(run_on_terminal(NULL), 1);
+	assert_non_null(strstr(live_text, "exists already: another lulld may be using it"));
+	live_stop(l);
+	assert_int_equal(l->vm.call_count, 0);
+	assert_int_equal(access(l->path, F_OK), 0);
+}
+
+/* `signals` do not end the daemon, whose start hangs. */
+static void run_is_given_up(const char *signals, const struct act *a)
+{
+	uint64_t start = live_now_ms();
+
+	prepare_run("0");
+	setenv("FAKE_HANG", signals, 1);
+	assert_int_equal(on_terminal(run_guest, a), 1);
+	assert_non_null(strstr(live_text, "lullctl: given up: a signal came"));
+	assert_true(live_now_ms() - start < 10000);
+}
+
+/* That a key makes a signal shows that the terminal is not raw yet. */
+static void interrupt_key_ends_a_start_that_hangs(void **state)
+{
+	run_is_given_up("2", &(struct act){ .when = "start hangs", .keys = "\x03" });
+}
+
+static void signal_ends_a_start_that_hangs(void **state)
+{
+	run_is_given_up("2", &(struct act){ .when = "start hangs", .signo = SIGTERM });
+}
+
+static void daemon_that_ignores_signals_is_killed(void **state)
+{
+	run_is_given_up("2 15", &(struct act){ .when = "start hangs", .signo = SIGHUP });
+}
+
+/* The terminal's first process stays in the foreground; `lullctl run` is another job. */
+static int run_in_background(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setpgid(0, 0);
+		_exit(ctl_run(&options));
+	}
+	waitpid(pid, &status, WUNTRACED);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+static void run_in_the_background_leaves_the_terminal_alone(void **state)
+{
+	prepare_run("0");
+	assert_int_equal(on_terminal(run_in_background, NULL), 0);
+	assert_non_null(strstr(live_text, "guest has 2 vCPUs"));
+}
+
+/* A kernel without pidfd_open(). */
+static int run_without_pidfd(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { 4, filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		return 77;
+	return ctl_run(&options);
+}
+
+static void missing_pidfd_is_an_error_and_no_hang(void **state)
+{
+	int status;
+
+	prepare_run(NULL);
+	status = on_terminal(run_without_pidfd, NULL);
+	if (status == 77)
+		skip();
+	assert_int_equal(status, 1);
+	assert_non_null(strstr(live_text, "cannot watch the process: Function not implemented"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, live_setup, live_teardown)
@@ -311,6 +479,14 @@ int main(void)
 		cmocka_unit_test(escape_key_ends_the_vm),
 		cmocka_unit_test(refused_configuration_ends_the_run),
 		cmocka_unit_test(missing_daemon_ends_the_run),
+		TEST(another_process_at_the_socket_is_told),
+		TEST(waiting_for_an_answer_can_be_stopped),
+		TEST(run_leaves_another_daemon_alone),
+		cmocka_unit_test(interrupt_key_ends_a_start_that_hangs),
+		cmocka_unit_test(signal_ends_a_start_that_hangs),
+		cmocka_unit_test(daemon_that_ignores_signals_is_killed),
+		cmocka_unit_test(run_in_the_background_leaves_the_terminal_alone),
+		cmocka_unit_test(missing_pidfd_is_an_error_and_no_hang),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,14 @@
 #define BEFORE "The requested operation is not supported before starting the microVM."
 #define AFTER "The requested operation is not supported after starting the microVM."
 
+#define INITRD "The initrd file cannot be opened due to invalid path or invalid permissions. " \
+	       "No such file or directory (os error 2) /i"
+#define TAP "Could not create the network device: Open tap device failed: " \
+	    "there is no interface 't'"
+#define BAD_KERNEL "System configuration error: Cannot load kernel due to invalid memory " \
+		   "configuration or invalid kernel image: kernel: file is empty"
+#define BAD_INITRD "Error with initrd initialization: initrd: file is empty"
+
 struct step {
 	const char *request;
 	const char *body;
@@ -250,6 +258,30 @@ static void boot_source_errors_have_their_prefix(void **state)
 	wire_send(w, "PUT /boot-source", "{\"kernel_image_path\":\"foo.bar\"}");
 	assert_fault(w, "Boot source error: The kernel file cannot be opened: No such file or "
 			"directory (os error 2)");
+}
+
+/* The texts of the machine, as its own tests have them, behind the route's. */
+static void refused_files_read_as_clients_know_them(void **state)
+{
+	static const struct { const char *request, *body, *text, *fault; } cases[] = {
+		{ "PUT /boot-source", "{\"kernel_image_path\":\"k\",\"initrd_path\":\"/i\"}", INITRD,
+		  "{\"fault_message\":\"Boot source error: " INITRD "\"}" },
+		{ "PUT /network-interfaces/1", "{\"iface_id\":\"1\",\"host_dev_name\":\"t\"}", TAP,
+		  "{\"fault_message\":\"Network config error: " TAP "\"}" },
+		{ "PUT /actions", "{\"action_type\":\"InstanceStart\"}", BAD_KERNEL,
+		  "{\"fault_message\":\"Start microvm error: " BAD_KERNEL "\"}" },
+		{ "PUT /actions", "{\"action_type\":\"InstanceStart\"}", BAD_INITRD,
+		  "{\"fault_message\":\"Start microvm error: " BAD_INITRD "\"}" },
+	};
+	struct wire *w = *state;
+	size_t i;
+
+	w->vm.code = -EINVAL;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		w->vm.text = cases[i].text;
+		assert_int_equal(wire_send(w, cases[i].request, cases[i].body), 400);
+		assert_string_equal(w->body, cases[i].fault);
+	}
 }
 
 static void command_line_ends_at_its_limit(void **state)
@@ -521,6 +553,7 @@ int main(void)
 		TEST(machine_config_errors_are_those_clients_know),
 		TEST(cpu_template_none_is_taken_and_deprecated),
 		TEST(boot_source_errors_have_their_prefix),
+		TEST(refused_files_read_as_clients_know_them),
 		TEST(command_line_ends_at_its_limit),
 		TEST(second_root_drive_is_refused),
 		TEST(drive_errors_are_those_clients_know),

@@ -109,6 +109,30 @@ static void slow_requests_meet_a_deadline(void **state)
 	}
 }
 
+static void silent_connections_meet_the_deadline(void **state)
+{
+	uint64_t start = live_now_ms();
+	int fd = live_connect(*state);
+
+	assert_true(live_is_closed(fd));
+	assert_in_range(live_now_ms() - start, LIVE_DEADLINE_MS - 20, LIVE_DEADLINE_MS + 2000);
+	close(fd);
+}
+
+static void silent_connections_delay_others_by_the_deadline_at_most(void **state)
+{
+	int fds[LIMIT_API_CONNECTIONS], i;
+	uint64_t start;
+
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++)
+		fds[i] = live_connect(*state);
+	start = live_now_ms();
+	assert_int_equal(live_ask_once(*state, GET_ROOT), 200);
+	assert_true(live_now_ms() - start < LIVE_DEADLINE_MS + 2000);
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++)
+		close(fds[i]);
+}
+
 static void dripping_bytes_do_not_move_the_deadline(void **state)
 {
 	int fd = live_connect(*state);
@@ -190,22 +214,74 @@ static void two_hundred_clients_are_served_in_turn(void **state)
 	}
 }
 
-static void eleventh_client_waits_for_a_place(void **state)
+/* Fills all places with clients whose pauses are not answered. */
+static void hang_clients(struct live *l, int fds[LIMIT_API_CONNECTIONS])
 {
-	int fds[LIMIT_API_CONNECTIONS + 1], i;
+	int i;
+
+	l->vm.phase = CONTROL_RUNNING;
+	l->vm.hold = true;
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++) {
+		fds[i] = live_connect(l);
+		live_say(fds[i], PAUSE);
+	}
+	live_sleep_ms(50);
+}
+
+static void eleventh_client_waits_while_ten_are_busy(void **state)
+{
+	int fds[LIMIT_API_CONNECTIONS], i, fd;
+	struct live *l = *state;
+
+	hang_clients(l, fds);
+	fd = live_connect(l);
+	live_say(fd, GET_ROOT);
+	live_sleep_ms(50);
+	assert_int_equal(recv(fd, live_text, 1, MSG_DONTWAIT), -1);
+	live_on_loop(l, (event_fn)fake_control_release, &l->vm);
+	assert_int_equal(live_answer(fd, live_text, sizeof(live_text)), 200);
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++)
+		close(fds[i]);
+	close(fd);
+}
+
+static void longest_idle_connection_gives_its_place(void **state)
+{
+	int fds[LIMIT_API_CONNECTIONS], i;
 
 	for (i = 0; i < LIMIT_API_CONNECTIONS; i++) {
 		fds[i] = live_connect(*state);
 		assert_int_equal(live_ask(fds[i], GET_ROOT, live_text, sizeof(live_text)), 200);
 	}
-	fds[i] = live_connect(*state);
-	live_say(fds[i], GET_ROOT);
-	live_sleep_ms(50);
-	assert_int_equal(recv(fds[i], live_text, 1, MSG_DONTWAIT), -1);
-	close(fds[0]);
-	assert_int_equal(live_answer(fds[i], live_text, sizeof(live_text)), 200);
-	for (i = 1; i <= LIMIT_API_CONNECTIONS; i++)
+	assert_int_equal(live_ask(fds[0], GET_ROOT, live_text, sizeof(live_text)), 200);
+	assert_int_equal(live_ask_once(*state, GET_ROOT), 200);
+	assert_true(live_is_closed(fds[1]));
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++) {
+		if (i != 1)
+			assert_int_equal(live_ask(fds[i], GET_ROOT, live_text, sizeof(live_text)),
+					 200);
 		close(fds[i]);
+	}
+}
+
+/* Half a request is no idleness: its deadline is what ends it. */
+static void connections_with_half_a_request_keep_their_place(void **state)
+{
+	int fds[LIMIT_API_CONNECTIONS], i, fd;
+
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++) {
+		fds[i] = live_connect(*state);
+		assert_int_equal(live_ask(fds[i], GET_ROOT, live_text, sizeof(live_text)), 200);
+		live_say(fds[i], "GET / HT");
+	}
+	live_sleep_ms(20);
+	fd = live_connect(*state);
+	live_say(fds[0], "TP/1.1\r\n\r\n");
+	assert_int_equal(live_answer(fds[0], live_text, sizeof(live_text)), 200);
+	assert_int_equal(live_ask(fd, GET_ROOT, live_text, sizeof(live_text)), 200);
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++)
+		close(fds[i]);
+	close(fd);
 }
 
 static void silent_clients_lose_their_place_when_they_leave(void **state)
@@ -300,18 +376,66 @@ static void ten_clients_may_leave_while_commands_run(void **state)
 	int fds[LIMIT_API_CONNECTIONS], i;
 	struct live *l = *state;
 
-	l->vm.phase = CONTROL_RUNNING;
-	l->vm.hold = true;
-	for (i = 0; i < LIMIT_API_CONNECTIONS; i++) {
-		fds[i] = live_connect(l);
-		live_say(fds[i], PAUSE);
-	}
-	live_sleep_ms(50);
+	hang_clients(l, fds);
 	for (i = 0; i < LIMIT_API_CONNECTIONS; i++)
 		close(fds[i]);
 	live_on_loop(l, (event_fn)fake_control_release, &l->vm);
 	for (i = 0; i < LIMIT_API_CONNECTIONS; i++)
 		assert_int_equal(live_ask_once(l, GET_ROOT), 200);
+}
+
+static void clients_that_left_give_their_places_before_the_answer(void **state)
+{
+	int fds[LIMIT_API_CONNECTIONS], i;
+	struct live *l = *state;
+
+	hang_clients(l, fds);
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++)
+		close(fds[i]);
+	for (i = 0; i < LIMIT_API_CONNECTIONS; i++)
+		assert_int_equal(live_ask_once(l, GET_ROOT), 200);
+	live_stop(l);
+	assert_int_equal(l->vm.waiting_count, LIMIT_API_CONNECTIONS);
+	fake_control_release(&l->vm);
+}
+
+/* A client that sends no more has not left. */
+static void half_closed_clients_get_the_answer_of_a_slow_command(void **state)
+{
+	struct live *l = *state;
+	int fd;
+
+	l->vm.phase = CONTROL_RUNNING;
+	l->vm.hold = true;
+	fd = live_connect(l);
+	live_say(fd, PAUSE);
+	shutdown(fd, SHUT_WR);
+	live_sleep_ms(100);
+	live_on_loop(l, (event_fn)fake_control_release, &l->vm);
+	assert_int_equal(live_answer(fd, live_text, sizeof(live_text)), 204);
+	close(fd);
+}
+
+/* They are that many at most; the next clients that leave keep their places. */
+static void calls_without_clients_are_bounded(void **state)
+{
+	struct live *l = *state;
+	int fd, i;
+
+	l->vm.phase = CONTROL_RUNNING;
+	l->vm.hold = true;
+	for (i = 0; i < LIMIT_API_ORPHANS + LIMIT_API_CONNECTIONS; i++) {
+		fd = live_connect(l);
+		live_say(fd, PAUSE);
+		close(fd);
+	}
+	fd = live_connect(l);
+	live_say(fd, GET_ROOT);
+	live_sleep_ms(100);
+	assert_int_equal(recv(fd, live_text, 1, MSG_DONTWAIT), -1);
+	live_on_loop(l, (event_fn)fake_control_release, &l->vm);
+	assert_int_equal(live_answer(fd, live_text, sizeof(live_text)), 200);
+	close(fd);
 }
 
 static void server_may_end_while_a_command_runs(void **state)
@@ -411,18 +535,25 @@ int main(void)
 		TEST_STOPPED(body_limit_may_be_set),
 		TEST(ten_thousand_levels_are_an_ordinary_error),
 		TEST(slow_requests_meet_a_deadline),
+		TEST(silent_connections_meet_the_deadline),
+		TEST(silent_connections_delay_others_by_the_deadline_at_most),
 		TEST(dripping_bytes_do_not_move_the_deadline),
 		TEST(pipelined_leftovers_have_a_deadline),
 		TEST(kept_connections_outlive_the_deadline),
 		TEST_STOPPED(idle_connections_end),
 		TEST(slow_commands_have_no_deadline),
 		TEST(two_hundred_clients_are_served_in_turn),
-		TEST(eleventh_client_waits_for_a_place),
+		TEST(eleventh_client_waits_while_ten_are_busy),
+		TEST(longest_idle_connection_gives_its_place),
+		TEST(connections_with_half_a_request_keep_their_place),
 		TEST(silent_clients_lose_their_place_when_they_leave),
 		TEST(clients_that_never_read_cost_little),
 		TEST(clients_that_never_read_are_closed),
 		TEST(client_may_leave_while_a_command_runs),
 		TEST(ten_clients_may_leave_while_commands_run),
+		TEST(clients_that_left_give_their_places_before_the_answer),
+		TEST(half_closed_clients_get_the_answer_of_a_slow_command),
+		TEST(calls_without_clients_are_bounded),
 		TEST(server_may_end_while_a_command_runs),
 		TEST(replies_are_taken_before_the_end),
 		TEST(long_peer_names_do_no_harm),

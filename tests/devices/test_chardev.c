@@ -24,6 +24,7 @@ struct fixture {
 	int saved_in, saved_out;
 	char got[4096];
 	size_t n, room;
+	bool endless; /* what is taken leaves the room as it was */
 	unsigned inputs, writables;
 	char path[64];
 };
@@ -35,7 +36,8 @@ static size_t on_input(void *user, const uint8_t *data, size_t n)
 	assert_true(n <= f->room && f->n + n < sizeof(f->got));
 	memcpy(f->got + f->n, data, n);
 	f->n += n;
-	f->room -= n;
+	if (!f->endless)
+		f->room -= n;
 	f->inputs++;
 	return f->room;
 }
@@ -157,6 +159,24 @@ static void regular_file_on_stdin_is_read_by_room(void **state)
 	chardev_set_room(&f->c, f->room);
 	assert_string_equal(f->got, "0123456789");
 	chardev_set_room(&f->c, f->room);
+	assert_int_equal(f->c.in_fd, -EBADF);
+}
+
+/* A port moves input on into its FIFO, so that room is left after a full read. */
+static void regular_file_is_read_on_while_there_is_room(void **state)
+{
+	struct fixture *f = *state;
+	int fd = open(f->path, O_RDWR);
+	char text[1000];
+
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
+	lseek(fd, 0, SEEK_SET);
+	become_stdin(fd);
+	f->room = 64;
+	f->endless = true;
+	start(f, CONSOLE_STDIO);
+	assert_int_equal(f->n, sizeof(text));
 	assert_int_equal(f->c.in_fd, -EBADF);
 }
 
@@ -401,6 +421,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(pipe_on_stdin_is_read_to_its_end),
 		T(regular_file_on_stdin_is_read_by_room),
+		T(regular_file_is_read_on_while_there_is_room),
 		T(dev_null_on_stdin_ends_at_once),
 		T(closed_stdin_and_stdout_are_survived),
 		T(without_room_nothing_is_read),

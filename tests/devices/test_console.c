@@ -327,6 +327,68 @@ static void slow_guest_gets_all_input(void **state)
 	close(fd);
 }
 
+/* A file cannot be polled: only the guest's reading tells when to go on. */
+static void slow_guest_gets_all_of_a_file_on_stdin(void **state)
+{
+	struct fixture *f = *state;
+	int saved = dup(STDIN_FILENO), fd = open(f->config.path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	char text[1000];
+	size_t i;
+
+	for (i = 0; i < sizeof(text); i++)
+		text[i] = (char)('0' + i % 10);
+	assert_int_equal(write(fd, text, sizeof(text)), sizeof(text));
+	lseek(fd, 0, SEEK_SET);
+	dup2(fd, STDIN_FILENO);
+	start(f, CONSOLE_STDIO);
+	usleep(10000);
+	for (i = 0; i < sizeof(text); i++)
+		assert_int_equal(guest_gets(f), text[i]);
+	destroy(f);
+	dup2(saved, STDIN_FILENO);
+	close(saved);
+	close(fd);
+}
+
+/* `printf cmd | socat - UNIX:console`: the output goes on after the end of the input. */
+static void half_closed_peer_still_gets_output(void **state)
+{
+	struct fixture *f = *state;
+	int fd;
+
+	start(f, CONSOLE_SOCKET);
+	fd = dial(f);
+	assert_int_equal(write(fd, "x", 1), 1);
+	shutdown(fd, SHUT_WR);
+	assert_int_equal(guest_gets(f), 'x');
+	usleep(20000);
+	guest_puts(f, 0, 1000);
+	assert_true(host_gets(fd, 0, 1000));
+	close(fd);
+	fd = dial(f); /* served without any output having failed */
+	assert_int_equal(write(fd, "y", 1), 1);
+	assert_int_equal(guest_gets(f), 'y');
+	close(fd);
+}
+
+static void half_closed_peer_costs_no_processor_time(void **state)
+{
+	struct fixture *f = *state;
+	struct timespec begin, end;
+	int fd;
+
+	start(f, CONSOLE_SOCKET);
+	fd = dial(f);
+	shutdown(fd, SHUT_WR);
+	usleep(20000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	usleep(200000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	assert_true((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec <
+		    50000000);
+	close(fd);
+}
+
 static void call_quiesce(void *arg)
 {
 	struct device *d = arg;
@@ -457,6 +519,9 @@ int main(void)
 		T(second_peer_waits_for_the_first),
 		T(peer_that_comes_late_gets_the_newest_output),
 		T(slow_guest_gets_all_input),
+		T(slow_guest_gets_all_of_a_file_on_stdin),
+		T(half_closed_peer_still_gets_output),
+		T(half_closed_peer_costs_no_processor_time),
 		T(quiesced_port_receives_nothing),
 		T(socket_is_private_and_removed_at_the_end),
 		T(existing_socket_path_is_refused_and_kept),
