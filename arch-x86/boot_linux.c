@@ -127,15 +127,10 @@ static int choose_place(const struct guest_mem *m, const struct image *image, ui
 static int read_header(int fd, struct image *image, uint64_t *ret_size, struct error *err)
 {
 	uint64_t size;
-	int ret = fd_size(fd, &size);
+	int ret = loader_kernel_size(fd, &size, err);
 
 	if (ret < 0)
-		return error_set_errno(err, ret, "kernel: cannot be sized");
-	if (size == 0)
-		return error_set(err, -ENODATA, "kernel: file is empty");
-	if (size > LIMIT_KERNEL_BYTES)
-		return error_set(err, -EFBIG, "kernel: file of %llu MiB is too large, at most %llu",
-				 ull(size / MIB), ull(LIMIT_KERNEL_BYTES / MIB));
+		return ret;
 	if (size < HEADER_AT + sizeof(image->header))
 		return error_set(err, -ENODATA,
 				 "kernel: file of %llu bytes is too short for a boot header",

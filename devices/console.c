@@ -235,13 +235,6 @@ void console_unquiesce(struct console *c)
 
 /* ---- start and end ------------------------------------------------------------------------ */
 
-static uint64_t refill_ns(const struct token_bucket_config *bucket)
-{
-	uint64_t ns;
-
-	return __builtin_mul_overflow(bucket->refill_time_ms, 1000000ull, &ns) ? UINT64_MAX : ns;
-}
-
 int console_init(struct console *c, const struct serial_config *config, struct lock *lock,
 		 const struct console_ops *ops, void *user, struct error *err)
 {
@@ -255,7 +248,7 @@ int console_init(struct console *c, const struct serial_config *config, struct l
 	lock_cond_init(&c->has_room, "console room");
 	c->is_limited = bucket->present && bucket->size && bucket->refill_time_ms;
 	if (c->is_limited)
-		ratelimit_init(&c->limiter, bucket->size, refill_ns(bucket),
+		ratelimit_init(&c->limiter, bucket->size, ratelimit_ns_of_ms(bucket->refill_time_ms),
 			       bucket->one_time_burst, ratelimit_now());
 	ret = chardev_open(&c->chardev, config, err);
 	if (ret < 0 || config->console == CONSOLE_NONE)

@@ -12,9 +12,8 @@
 #define LIMIT_API_HEADERS 8192     /* bytes of request line and headers */
 #define LIMIT_API_HEADER_COUNT 64
 #define LIMIT_API_URI 256          /* bytes of the raw request target */
-#define LIMIT_API_DEADLINE_MS 5000 /* to the end of a connection's first request; for each later one
-				      from its first byte */
-#define LIMIT_API_ORPHANS 32 /* calls that go on without the client who made them */
+#define LIMIT_API_DEADLINE_MS 5000 /* of one request: from its first byte, or from connecting */
+#define LIMIT_API_ORPHANS 32       /* calls that go on when the clients who made them have left */
 #define LIMIT_API_IDLE_MS 60000    /* a kept-alive connection without a request */
 #define LIMIT_API_REPLY 1048576    /* bytes of one reply body */
 #define LIMIT_JSON_DEPTH 16

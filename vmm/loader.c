@@ -24,7 +24,7 @@
 
 #define ull(v) ((unsigned long long)(v))
 
-static int kernel_size(int fd, uint64_t *ret_size, struct error *err)
+int loader_kernel_size(int fd, uint64_t *ret_size, struct error *err)
 {
 	uint64_t size;
 	int ret = fd_size(fd, &size);
@@ -268,7 +268,7 @@ int loader_elf(const struct guest_mem *m, int fd, uint16_t machine, uint64_t flo
 {
 	struct elf_file f = { .mem = m, .fd = fd, .floor = floor };
 	struct loader_elf loaded = { 0 };
-	int code = kernel_size(fd, &f.size, err);
+	int code = loader_kernel_size(fd, &f.size, err);
 
 	if (code == 0)
 		code = load_elf(&f, machine, &loaded, err);

@@ -23,6 +23,9 @@ struct loader_elf {
 	uint32_t pvh_entry; /* guest physical */
 };
 
+/* The size of a kernel file: not empty, at most LIMIT_KERNEL_BYTES. */
+int loader_kernel_size(int fd, uint64_t *ret_size, struct error *err);
+
 /* True if the file starts with the ELF magic. */
 bool loader_is_elf(int fd);
 

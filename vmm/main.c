@@ -207,6 +207,9 @@ static void teardown(struct daemon *d)
 	event_source_free(d->metrics_timer);
 	if (d->metrics)
 		(void)metrics_flush(d->metrics, NULL);
+	/* vCPUs that have not left use all of the rest; it goes with the process. */
+	if (d->vm && d->vm->state.phase == VM_STOPPING)
+		return;
 	d->vm = vm_free(d->vm);
 	d->metrics = metrics_free(d->metrics);
 	d->loop = event_loop_free(d->loop);

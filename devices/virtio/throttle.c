@@ -6,19 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
-#define NS_PER_MS 1000000ull
-
 static void bucket_init(struct ratelimit *r, const struct token_bucket_config *c)
 {
-	uint64_t refill_ns;
-
 	if (!c->present) {
 		ratelimit_init(r, 0, 0, 0, ratelimit_now());
 		return;
 	}
-	if (__builtin_mul_overflow(c->refill_time_ms, NS_PER_MS, &refill_ns))
-		refill_ns = UINT64_MAX;
-	ratelimit_init(r, c->size, refill_ns, c->one_time_burst, ratelimit_now());
+	ratelimit_init(r, c->size, ratelimit_ns_of_ms(c->refill_time_ms), c->one_time_burst,
+		       ratelimit_now());
 }
 
 void throttle_init(struct throttle *t, const struct rate_limiter_config *config, event_fn resume,

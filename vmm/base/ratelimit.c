@@ -13,6 +13,13 @@ uint64_t ratelimit_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t ratelimit_ns_of_ms(uint64_t ms)
+{
+	uint64_t ns;
+
+	return __builtin_mul_overflow(ms, 1000000ull, &ns) ? UINT64_MAX : ns;
+}
+
 void ratelimit_init(struct ratelimit *r, uint64_t size, uint64_t refill_ns, uint64_t burst,
 		    uint64_t now_ns)
 {

@@ -20,6 +20,9 @@ struct ratelimit {
 /* Monotonic time in nanoseconds. */
 uint64_t ratelimit_now(void);
 
+/* Milliseconds in nanoseconds; UINT64_MAX for what no 64 bits hold. */
+uint64_t ratelimit_ns_of_ms(uint64_t ms);
+
 /* Starts full. */
 void ratelimit_init(struct ratelimit *r, uint64_t size, uint64_t refill_ns, uint64_t burst,
 		    uint64_t now_ns);
