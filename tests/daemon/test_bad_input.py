@@ -7,6 +7,15 @@ import unittest
 
 from lulld import Daemon, DaemonTest, elf_kernel, is_sanitized, write_file
 
+# Word by word what clients of Firecracker look for.
+TAP_FAULT = ("Network config error: Could not create the network device: "
+             "Open tap device failed: ")
+KERNEL_FAULT = ("Start microvm error: System configuration error: Cannot load kernel due to "
+                "invalid memory configuration or invalid kernel image: kernel: ")
+INITRD_FAULT = "Start microvm error: Error with initrd initialization: initrd: "
+INITRD_PATH_FAULT = ("Boot source error: The initrd file cannot be opened due to invalid path or "
+                     "invalid permissions. ")
+
 
 def host_memory_mib():
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1 << 20)
@@ -27,10 +36,12 @@ class Kernels(DaemonTest):
 
     def test_initrds_that_cannot_be_opened(self):
         d = Daemon(self)
-        for path, text in ((d.file("none"), "No such file"), (d.folder, "directory")):
+        for path, text in ((d.file("none"), "No such file or directory (os error 2)"),
+                           (d.folder, "Is a directory"),
+                           ("/dev/null", "/dev/null is not a regular file")):
             self.refuses(d, "PUT", "/boot-source",
                          {"kernel_image_path": d.kernel, "initrd_path": path},
-                         "Boot source error: ", "initrd", text)
+                         INITRD_PATH_FAULT + text)
 
     def starts_not(self, d, *texts):
         """The start is refused, the VM stays configurable and starts with a good kernel."""
@@ -64,14 +75,14 @@ class Kernels(DaemonTest):
             with self.subTest(kernel=name):
                 bad = write_file(d.file("bad"), data)
                 self.ok(d.put("/boot-source", kernel_image_path=bad))
-                self.starts_not(d, "kernel")
+                self.starts_not(d, KERNEL_FAULT)
         d.start()
 
     def test_a_kernel_that_was_cut_after_it_was_given(self):
         d = Daemon(self)
         d.configure()
         os.truncate(d.kernel, 20)
-        self.starts_not(d, "kernel")
+        self.starts_not(d, KERNEL_FAULT)
 
     def test_random_kernels(self):
         """Fifty files that differ from a good one in a few bytes of the head."""
@@ -97,7 +108,7 @@ class Kernels(DaemonTest):
             with self.subTest(size=size):
                 initrd = write_file(d.file("initrd"), size=size)
                 self.ok(d.put("/boot-source", kernel_image_path=d.kernel, initrd_path=initrd))
-                self.starts_not(d, "initrd")
+                self.starts_not(d, INITRD_FAULT)
 
     def test_command_lines(self):
         d = Daemon(self)
@@ -260,8 +271,8 @@ class Drives(DaemonTest):
     def test_networks_that_cannot_be_had(self):
         d = Daemon(self)
         for body, text in (
-                ({"iface_id": "n", "host_dev_name": "nonexistent0"}, "Open tap device failed"),
-                ({"iface_id": "n", "host_dev_name": "a" * 40}, "Open tap device failed"),
+                ({"iface_id": "n", "host_dev_name": "nonexistent0"}, TAP_FAULT),
+                ({"iface_id": "n", "host_dev_name": "a" * 40}, TAP_FAULT),
                 ({"iface_id": "n", "host_dev_name": "/dev/null"}, "Network config error: "),
                 ({"iface_id": "n", "host_dev_name": ""}, "host_dev_name"),
                 ({"iface_id": "n", "host_dev_name": "t", "mtu": 67}, "MTU 67"),

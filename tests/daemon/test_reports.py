@@ -111,15 +111,16 @@ class Metrics(DaemonTest):
         with open(d.file("metrics")) as f:
             return [json.loads(line) for line in f.read().splitlines()]
 
-    def test_a_line_for_each_flush_and_one_at_the_end(self):
+    def test_a_line_at_the_start_for_each_flush_and_at_the_end(self):
         d = Daemon(self, "--metrics-path", "metrics", guest="port-flood")
+        self.assertEqual(len(self.lines(d)), 0)
         d.start(vcpus=2)
-        before = len(self.lines(d))
+        self.assertEqual(len(self.lines(d)), 1)
         self.ok(d.action("FlushMetrics"))
         self.ok(d.action("FlushMetrics"))
-        self.assertEqual(len(self.lines(d)), before + 2)
+        self.assertEqual(len(self.lines(d)), 3)
         d.kill()
-        self.assertEqual(len(self.lines(d)), before + 3)
+        self.assertEqual(len(self.lines(d)), 4)
 
     def test_a_line_has_the_groups_that_consumers_look_for(self):
         d = Daemon(self, "--metrics-path", "metrics", guest="port-flood")

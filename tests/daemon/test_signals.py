@@ -63,6 +63,15 @@ class Stop(DaemonTest):
     def test_running_a_guest_that_is_deaf_for_a_while(self):
         self.each(lambda: self.running("sluggish"))
 
+    def test_running_a_guest_that_is_deaf_for_good(self):
+        """Its vCPU never leaves KVM: the process ends without it."""
+        for signo in (signal.SIGTERM, signal.SIGINT):
+            d, _ = self.running("deaf")
+            d.wait_for_exits([0])
+            time.sleep(0.1)  # it enters KVM again, for a minute
+            self.stops(d, signo)
+            self.assertIn("1 of 4 vCPUs have not left", d.stdout())
+
     def test_running_a_flood_of_console_output(self):
         self.each(lambda: self.running("console-flood"))
 

@@ -87,6 +87,11 @@ static void nap(void *arg)
 	usleep(300000);
 }
 
+static void sleep_long(void *arg)
+{
+	sleep(60);
+}
+
 static const struct fake_step idle[] = { FAKE_WAIT() };
 static const struct fake_step spin[] = { FAKE_SPIN() };
 static const struct fake_step poweroff[] = { POWEROFF };
@@ -100,6 +105,9 @@ static const struct fake_step port_flood[] = { FAKE_OUT(0x80, 1, 0), FAKE_LOOP(0
 /* Deaf inside KVM_RUN for 0.3 s at a time, as on a host that is overloaded. */
 static const struct fake_step sluggish[] = { FAKE_CALL(nap, NULL), FAKE_OUT(0x80, 1, 0),
 					     FAKE_LOOP(0, 0) };
+/* Deaf for longer than anybody waits, as when memory lies on storage that hangs. */
+static const struct fake_step deaf[] = { FAKE_OUT(0x80, 1, 0), FAKE_CALL(sleep_long, NULL),
+					 FAKE_LOOP(1, 0) };
 static const struct fake_step console_hello[] = { PUTS("hello from the guest\n", 21), POWEROFF };
 static const struct fake_step console_flood[] = { PUTS("0123456789abcdef", 16), FAKE_LOOP(0, 0) };
 /* Answers 'y' to an 'x'. */
@@ -194,6 +202,7 @@ static const struct {
 	GUEST("memory-lost", memory_lost, false),
 	GUEST("port-flood", port_flood, true),
 	GUEST("sluggish", sluggish, true),
+	GUEST("deaf", deaf, false),
 	GUEST("console-hello", console_hello, false),
 	GUEST("console-flood", console_flood, false),
 	GUEST("console-answer", console_answer, false),

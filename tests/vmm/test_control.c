@@ -109,7 +109,8 @@ static void an_initrd_that_cannot_be_opened_keeps_all_as_it_was(void **state)
 	struct vm_rig *r = *state;
 
 	assert_int_equal(put_boot(r, kernel, "/nonexistent", NULL), -ENOENT);
-	assert_non_null(strstr(err.text, "initrd"));
+	assert_string_equal(err.text, "The initrd file cannot be opened due to invalid path or invalid "
+				      "permissions. No such file or directory (os error 2) /nonexistent");
 	assert_int_equal(r->vm->kernel_fd, -EBADF);
 	assert_false(control_get_config(r->vm)->has_boot_source);
 }
@@ -443,10 +444,12 @@ static struct {
 	void *backend;
 	pid_t tid;
 	int code;
+	unsigned slow_us;
 } exchanged;
 
 static int exchange(struct device *d, void *backend, struct error *e)
 {
+	usleep(exchanged.slow_us);
 	exchanged.tid = gettid();
 	exchanged.backend = backend;
 	if (exchanged.code < 0)
@@ -462,6 +465,7 @@ static void start_with_a_drive(struct vm_rig *r, int code)
 
 	fake_arch.build = build_drive;
 	exchanged.code = code;
+	exchanged.slow_us = 0;
 	exchanged.backend = NULL;
 	assert_int_equal(put_drive(r, "a", true), 0);
 	assert_int_equal(vm_rig_start(r), 0);
@@ -498,6 +502,19 @@ static void a_drive_that_refuses_its_exchange_keeps_its_path(void **state)
 	assert_non_null(strstr(r->err.text, "does not take it"));
 	assert_string_equal(control_get_config(r->vm)->drives[0].path_on_host, "image");
 	assert_int_equal(r->backends_open, open);
+}
+
+/* The drive is slow to answer, and the end does not wait for it. */
+static void an_exchange_that_the_end_overtakes_is_answered_once(void **state)
+{
+	struct vm_rig *r = *state;
+
+	start_with_a_drive(r, -EBUSY);
+	exchanged.slow_us = 100000;
+	control_patch_drive(r->vm, "a", "other", vm_rig_done, r);
+	vm_rig_end(r);
+	assert_int_equal(r->answers, 2);
+	assert_int_equal(r->code, -ECANCELED);
 }
 
 static void only_a_drive_there_is_can_be_exchanged(void **state)
@@ -571,6 +588,7 @@ int main(void)
 		WITH_RIG(devices_are_told_with_their_place_and_thread),
 		WITH_RIG(a_drive_is_exchanged_on_its_own_thread),
 		WITH_RIG(a_drive_that_refuses_its_exchange_keeps_its_path),
+		WITH_RIG(an_exchange_that_the_end_overtakes_is_answered_once),
 		WITH_RIG(only_a_drive_there_is_can_be_exchanged),
 		WITH_RIG(a_machine_without_a_keyboard_says_so),
 	};

@@ -102,6 +102,68 @@ static void a_posted_call_may_post(void **state)
 	assert_int_equal(f->calls, 10);
 }
 
+/* A node in its owner's struct: posting it needs no memory and cannot fail. */
+struct reposted {
+	struct fixture *f;
+	struct event_post node;
+};
+
+static void post_node_again(void *arg)
+{
+	struct reposted *r = arg;
+
+	if (++r->f->calls == 10)
+		event_loop_stop(r->f->loop);
+	else
+		event_loop_post_node(r->f->loop, &r->node, post_node_again, r);
+}
+
+static void a_node_is_free_again_when_its_call_runs(void **state)
+{
+	struct fixture *f = *state;
+	struct reposted r = { .f = f };
+
+	event_loop_post_node(f->loop, &r.node, post_node_again, &r);
+	event_loop_run(f->loop);
+	assert_int_equal(f->calls, 10);
+}
+
+static void nodes_and_posts_keep_one_order(void **state)
+{
+	struct fixture *f = *state;
+	struct numbered n[10];
+	struct event_post nodes[10];
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		n[i] = (struct numbered){ f, i };
+		if (i % 2)
+			event_loop_post(f->loop, note_number, &n[i]);
+		else
+			event_loop_post_node(f->loop, &nodes[i], note_number, &n[i]);
+	}
+	event_loop_post(f->loop, stop, f);
+	event_loop_run(f->loop);
+	for (i = 0; i < 10; i++)
+		assert_int_equal(f->order[i], i);
+}
+
+/* The owner of a node drops what is posted before it frees it. */
+static void dropped_posts_do_not_run(void **state)
+{
+	struct fixture *f = *state;
+	struct numbered n = { f, 1 };
+	struct event_post *node = malloc(sizeof(*node));
+
+	event_loop_post_node(f->loop, node, note_number, &n);
+	event_loop_post(f->loop, note_number, &n);
+	event_loop_drop_posts(f->loop);
+	free(node);
+	event_loop_post(f->loop, stop, f);
+	event_loop_run(f->loop);
+	assert_int_equal(f->calls, 1);
+}
+
 /* Each thread's posts arrive complete and in that thread's order. */
 struct poster {
 	struct fixture *f;
@@ -356,6 +418,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_LOOP(posted_calls_run_in_the_order_of_posts),
 		WITH_LOOP(a_posted_call_may_post),
+		WITH_LOOP(a_node_is_free_again_when_its_call_runs),
+		WITH_LOOP(nodes_and_posts_keep_one_order),
+		WITH_LOOP(dropped_posts_do_not_run),
 		WITH_LOOP(no_post_of_many_threads_is_lost),
 		WITH_LOOP(another_thread_may_stop_it),
 		WITH_LOOP(a_stop_before_the_run_is_kept),

@@ -90,6 +90,40 @@ static void two_pausers_are_both_answered_when_it_is_paused(void **state)
 	assert_int_equal(fake_devices[0]->quiesced, 1);
 }
 
+/* Who asks for a phase is answered when it was so, also if another asks for the other. */
+struct client {
+	struct vm_rig *r;
+	enum vm_phase wants, saw;
+	int code;
+};
+
+static void see_phase(void *arg, int code, const struct error *err)
+{
+	struct client *c = arg;
+
+	c->saw = c->r->vm->state.phase;
+	c->code = code;
+	vm_rig_done(c->r, code, err);
+}
+
+static void pauses_and_resumes_that_cross_are_all_served(void **state)
+{
+	struct vm_rig *r = *state;
+	struct client c[6];
+	int i;
+
+	assert_int_equal(vm_rig_start(r), 0);
+	for (i = 0; i < 6; i++) {
+		c[i] = (struct client){ r, i % 2 ? VM_RUNNING : VM_PAUSED, VM_PHASES, 1 };
+		(i % 2 ? vm_resume : vm_pause)(r->vm, see_phase, &c[i]);
+	}
+	vm_rig_run_until(r, 7);
+	for (i = 0; i < 6; i++) {
+		assert_int_equal(c[i].code, 0);
+		assert_int_equal(c[i].saw, c[i].wants);
+	}
+}
+
 static void more_waiters_than_there_is_room_for_are_refused(void **state)
 {
 	struct vm_rig *r = *state;
@@ -168,6 +202,7 @@ int main(void)
 		WITH_RIG(devices_stop_after_the_vcpus_and_start_before_them),
 		WITH_RIG(pause_and_resume_are_idempotent),
 		WITH_RIG(two_pausers_are_both_answered_when_it_is_paused),
+		WITH_RIG(pauses_and_resumes_that_cross_are_all_served),
 		WITH_RIG(more_waiters_than_there_is_room_for_are_refused),
 		WITH_RIG(pause_and_resume_before_the_start_are_refused),
 		WITH_RIG(a_pause_of_a_halted_and_of_a_busy_guest_is_answered),
