@@ -22,7 +22,7 @@
 #include "vmm/base/fd.h"
 
 #define POLL_NS 2000000ull       /* between looks at the ring while it is in use */
-#define ROOM_WAIT_NS 10000000ull /* the one wait of a vCPU for a late thread */
+#define ROOM_WAIT_NS 100000000ull /* the one wait of a vCPU for a late thread; hosts are busy */
 #define FLUSH_MS 500u            /* for what is left in the ring at the end */
 
 _Static_assert((LIMIT_SERIAL_OUTPUT & (LIMIT_SERIAL_OUTPUT - 1)) == 0, "ring size");
