@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Gates that a compiler does not have: who may include what, how long a file
-and a function may be, and that the repository names no place outside itself.
+and a function may be, that a file says what it is, no #if in a function body.
 
 Usage: check_style.py ROOT.  Prints one line per violation; exit status 1 if any.
 """
@@ -43,8 +43,6 @@ CONFINED = [
     ("json-c/", r"api/.*"),
     ("liburing.h", r"devices/virtio/blk_uring[^/]*\.c"),
 ]
-# vm.h shows its own KVM descriptors to the core and the architectures only.
-STANDALONE = re.compile(r"/work/|/tmp/bash_jobs|\.library|shared/(design|reference)")
 
 
 def tracked(root):
@@ -138,9 +136,6 @@ def main():
             found += check_conditionals(path, lines)
         if is_source:
             found += check_lengths(path, lines)
-        if path != "tests/style/check_style.py" and not path.startswith(".ci/"):
-            found += [(n, "names a place outside the repository")
-                      for n, line in enumerate(lines, 1) if STANDALONE.search(line)]
         for number, text in found:
             print("%s:%d: %s" % (path, number, text))
         violations += len(found)
