@@ -27,7 +27,6 @@
 #include "vmm/config.h"
 #include "vmm/device_thread.h"
 
-#define SECTOR_BYTES 512u
 #define BLK_BATCH 32u /* requests taken in one go */
 /*
  * Data segments of a request, offered as SEG_MAX. SIZE_MAX is not offered: a
@@ -216,7 +215,7 @@ static bool start(struct virtio_blk *blk, enum blk_op op, uint64_t sector, uint1
 		.op = op,
 		/* A driver that will never flush must find its writes on the disk. */
 		.stable = blk->write_back && !virtio_has(&blk->v, VIRTIO_BLK_F_FLUSH),
-		.offset = sector * SECTOR_BYTES,
+		.offset = sector * BLK_SECTOR_BYTES,
 		.bytes = r->bytes,
 		.iov = r->iov,
 		.iov_count = count,
@@ -228,10 +227,10 @@ static bool start(struct virtio_blk *blk, enum blk_op op, uint64_t sector, uint1
 /* Inside the disk, in whole sectors, not too long; no sum here can wrap. */
 static bool transfer_valid(const struct virtio_blk *blk, uint64_t sector, uint64_t bytes)
 {
-	uint64_t sectors = blk->backend->size / SECTOR_BYTES;
+	uint64_t sectors = blk->backend->size / BLK_SECTOR_BYTES;
 
-	return bytes && bytes <= LIMIT_BLK_REQUEST && bytes % SECTOR_BYTES == 0 &&
-	       sector <= sectors && bytes / SECTOR_BYTES <= sectors - sector;
+	return bytes && bytes <= LIMIT_BLK_REQUEST && bytes % BLK_SECTOR_BYTES == 0 &&
+	       sector <= sectors && bytes / BLK_SECTOR_BYTES <= sectors - sector;
 }
 
 static uint64_t write_id(const struct virtio_blk *blk, const struct iovec *iov, uint32_t count)
@@ -452,7 +451,7 @@ static void blk_destroy(struct virtio_device *v)
 
 static void set_capacity(uint8_t *config, const struct blk_backend *b)
 {
-	store_le64(config + offsetof(struct virtio_blk_config, capacity), b->size / SECTOR_BYTES);
+	store_le64(config + offsetof(struct virtio_blk_config, capacity), b->size / BLK_SECTOR_BYTES);
 }
 
 /* Attaches `b` and waits for the old engine; on failure the old one stays. */

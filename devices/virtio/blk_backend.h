@@ -11,6 +11,8 @@
 
 #include "vmm/event_loop.h"
 
+#define BLK_SECTOR_BYTES 512u /* virtio 1.2 section 5.2: the unit of sizes and positions */
+
 enum blk_op { BLK_READ, BLK_WRITE, BLK_FLUSH };
 
 /* One transfer. The caller keeps it, its ranges and their memory until it is done. */

@@ -165,6 +165,10 @@ static int adopt(struct blk_file *f, int *fd, const char *path, struct error *er
 	ret = fd_size(*fd, &f->size);
 	if (ret < 0)
 		return error_set_path(err, ret, cannot_open, path);
+	if (f->size % BLK_SECTOR_BYTES)
+		log_warn("drive %s: the size of %s, %llu bytes, is not a multiple of %u: the guest "
+			 "does not see the rest", f->drive_id, path, (unsigned long long)f->size,
+			 BLK_SECTOR_BYTES);
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 	lock_take(&open_files_lock);

@@ -207,6 +207,7 @@ class Drives(DaemonTest):
         for i, size in enumerate((0, 1, 511, 513, 4096, 1 << 40)):
             image = write_file(d.file("image%d" % i), size=size)
             self.ok(d.drive("d%d" % i, image))
+            self.assertEqual("drive d%d: the size of" % i in d.stdout(), size % 512 != 0)
         self.ok(d.drive("null", "/dev/null", root=True))
         d.start()
         self.assertEqual(len(d.get("/vm/config").json["drives"]), 7)
