@@ -245,7 +245,7 @@ int console_init(struct console *c, const struct serial_config *config, struct l
 	c->user = user;
 	c->lock = lock;
 	c->wake_fd = -EBADF;
-	lock_cond_init(&c->has_room, "console room");
+	lock_cond_init(&c->has_room, "console room", "");
 	c->is_limited = bucket->present && bucket->size && bucket->refill_time_ms;
 	if (c->is_limited)
 		ratelimit_init(&c->limiter, bucket->size, ratelimit_ns_of_ms(bucket->refill_time_ms),

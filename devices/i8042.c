@@ -518,7 +518,7 @@ struct device *i8042_create(const struct device_env *env, const struct irq_line 
 	k->dev.gsi = -1;
 	snprintf(k->dev.id, sizeof(k->dev.id), "i8042");
 	k->line = *line;
-	lock_init(&k->lock, LOCK_LEVEL_DEVICE, "i8042");
+	lock_init(&k->lock, LOCK_LEVEL_DEVICE, "i8042", k->dev.id);
 	/* What firmware leaves behind. */
 	k->ram[0] = I8042_CB_KBD_INT | I8042_CB_SYS | I8042_CB_AUX_OFF | I8042_CB_TRANSLATE;
 	k->status = I8042_STATUS_SYS;

@@ -482,7 +482,7 @@ struct device *rtc_cmos_create_with_clock(const struct device_env *env,
 	snprintf(r->dev.id, sizeof(r->dev.id), "rtc");
 	r->line = *line;
 	r->clock = *clock;
-	lock_init(&r->lock, LOCK_LEVEL_DEVICE, "rtc_cmos");
+	lock_init(&r->lock, LOCK_LEVEL_DEVICE, "rtc-cmos", r->dev.id);
 	lock_take(&r->lock);
 	r->time.a = RTC_A_DV_32KHZ | RTC_A_RS_1024HZ;
 	r->time.b = RTC_B_24H;

@@ -517,7 +517,7 @@ struct device *uart16550_create(const struct device_env *env, const struct seria
 	u->dev.gsi = -1;
 	snprintf(u->dev.id, sizeof(u->dev.id), "serial");
 	u->line = *line;
-	lock_init(&u->lock, LOCK_LEVEL_DEVICE, "uart16550");
+	lock_init(&u->lock, LOCK_LEVEL_DEVICE, "uart16550", u->dev.id);
 	u->fifo = (struct ring){ .size = UART_FIFO, .bytes = u->fifo_bytes };
 	u->input = (struct ring){ .size = LIMIT_SERIAL_INPUT, .bytes = u->input_bytes };
 	ret = console_init(&u->console, config, &u->lock, &console_ops, u, err);

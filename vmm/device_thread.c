@@ -107,8 +107,8 @@ int device_thread_call(struct device_thread *t, event_fn fn, void *arg)
 {
 	struct call c = { .fn = fn, .arg = arg };
 
-	lock_init(&c.lock, LOCK_LEVEL_LOG, "device_thread_call");
-	lock_cond_init(&c.done_cond, "device_thread_call");
+	lock_init(&c.lock, LOCK_LEVEL_LOG, "device call", "");
+	lock_cond_init(&c.done_cond, "device call", "");
 	event_loop_post_node(t->loop, &c.post, run_call, &c);
 	lock_take(&c.lock);
 	while (!c.done)

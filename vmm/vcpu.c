@@ -65,8 +65,9 @@ struct vcpu *vcpu_new(struct vm *vm, uint32_t index, struct error *err)
 	v->index = index;
 	v->id = arch_vcpu_id(vm, index);
 	v->fd.fd = -EBADF;
-	lock_init(&v->lock, LOCK_LEVEL_VM, "vcpu");
-	lock_cond_init(&v->unparked, "vcpu unparked");
+	snprintf(v->name, sizeof(v->name), "vcpu %u", index);
+	lock_init(&v->lock, LOCK_LEVEL_VM, "vcpu", v->name);
+	lock_cond_init(&v->unparked, "vcpu unparked", v->name);
 	lock_take(&v->lock);
 	v->park = true;
 	lock_release(&v->lock);
@@ -210,11 +211,8 @@ static void *thread_main(void *arg)
 
 int vcpu_start(struct vcpu *v, struct error *err)
 {
-	char name[16];
-	int ret;
+	int ret = thread_start(&v->thread, v->name, thread_main, v);
 
-	snprintf(name, sizeof(name), "vcpu %u", v->index);
-	ret = thread_start(&v->thread, name, thread_main, v);
 	if (ret < 0)
 		return error_set_errno(err, ret, "vCPU %u: cannot start its thread", v->index);
 	v->thread_started = true;

@@ -46,6 +46,7 @@ struct vcpu {
 	/* constant after vcpu_new() */
 	struct vm *vm;
 	uint32_t index;
+	char name[16]; /* "vcpu 3", of its thread and its locks */
 	uint32_t id; /* KVM's: APIC id or index of the MPIDR */
 	struct kvm_fd fd;
 	struct kvm_run *run;

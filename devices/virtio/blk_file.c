@@ -30,11 +30,7 @@
  * takes a duplicate of the first descriptor.
  */
 static struct blk_file *open_files;
-static struct lock open_files_lock = {
-	.mutex = PTHREAD_MUTEX_INITIALIZER,
-	.name = "drive files",
-	.level = LOCK_LEVEL_DEVICE,
-};
+static struct lock open_files_lock = LOCK_STATIC(LOCK_LEVEL_DEVICE, "drive files");
 
 /* Begins every error of opening, in the words that Firecracker's clients know. */
 static const char cannot_open[] = "Unable to create the virtio block device: Virtio backend "

@@ -395,7 +395,7 @@ void virtio_device_init(struct virtio_device *v, const struct device_ops *device
 	v->queue_count = 1;
 	for (i = 0; i < LIMIT_QUEUES; i++)
 		v->doorbells[i].fd = -EBADF;
-	lock_init(&v->lock, LOCK_LEVEL_DEVICE, type);
+	lock_init(&v->lock, LOCK_LEVEL_DEVICE, type, v->dev.id);
 }
 
 int virtio_device_start(struct device *d, struct error *err)

@@ -1,24 +1,19 @@
 /*
- * Named locks. Threads: any. The order check keeps the levels that a thread
- * holds as bits of a thread-local word; a level may be held once per thread.
+ * Named locks and their order. Threads: any. The order check keeps the levels
+ * that a thread holds as bits of a thread-local word; a level may be held once
+ * per thread.
+ *
+ * Not here: what the profiler counts (lock_profile.c), the big lock (big_lock.c).
  */
 #include "vmm/base/lock.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <time.h>
 
+#include "vmm/base/big_lock.h"
+#include "vmm/base/lock_profile.h"
+
 #ifdef NDEBUG
-static void order_push(const struct lock *l)
-{
-	(void)l;
-}
-
-static void order_pop(const struct lock *l)
-{
-	(void)l;
-}
-
 uint64_t lock_order_violations(void)
 {
 	return 0;
@@ -27,16 +22,16 @@ uint64_t lock_order_violations(void)
 static _Thread_local uint32_t levels_held;
 static _Atomic uint64_t violations;
 
-static void order_push(const struct lock *l)
+void lock_order_push(const struct lock *l)
 {
-	if (levels_held >> l->level)
+	if (levels_held >> l->profile.level)
 		atomic_fetch_add_explicit(&violations, 1, memory_order_relaxed);
-	levels_held |= 1u << l->level;
+	levels_held |= 1u << l->profile.level;
 }
 
-static void order_pop(const struct lock *l)
+void lock_order_pop(const struct lock *l)
 {
-	levels_held &= ~(1u << l->level);
+	levels_held &= ~(1u << l->profile.level);
 }
 
 uint64_t lock_order_violations(void)
@@ -53,40 +48,29 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-void lock_init(struct lock *l, enum lock_level level, const char *name)
+void lock_init(struct lock *l, enum lock_level level, const char *type, const char *object)
 {
 	pthread_mutex_init(&l->mutex, NULL);
-	l->name = name;
-	l->level = level;
-	atomic_init(&l->waits, 0);
-	atomic_init(&l->wait_ns, 0);
+	lock_profile_add(&l->profile, level, type, object);
 }
 
 void lock_fini(struct lock *l)
 {
+	lock_profile_remove(&l->profile);
 	pthread_mutex_destroy(&l->mutex);
 }
 
-void lock_take(struct lock *l) TSA_UNCHECKED
+void lock_wait(struct lock *l, const struct lock_site *site) TSA_UNCHECKED
 {
-	uint64_t start;
+	uint64_t start = now_ns();
 
-	order_push(l);
-	if (pthread_mutex_trylock(&l->mutex) == 0)
-		return;
-	start = now_ns();
 	pthread_mutex_lock(&l->mutex);
-	atomic_fetch_add_explicit(&l->waits, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&l->wait_ns, now_ns() - start, memory_order_relaxed);
+	lock_profile_charge(&l->profile, site, now_ns() - start);
+	if (lock_is_profiling())
+		atomic_fetch_add_explicit(&l->profile.takes, 1, memory_order_relaxed);
 }
 
-void lock_release(struct lock *l) TSA_UNCHECKED
-{
-	order_pop(l);
-	pthread_mutex_unlock(&l->mutex);
-}
-
-void lock_cond_init(struct lock_cond *c, const char *name)
+void lock_cond_init(struct lock_cond *c, const char *type, const char *object)
 {
 	pthread_condattr_t attr;
 
@@ -94,33 +78,55 @@ void lock_cond_init(struct lock_cond *c, const char *name)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->cond, &attr);
 	pthread_condattr_destroy(&attr);
-	c->name = name;
+	lock_profile_add(&c->profile, 0, type, object);
 }
 
 void lock_cond_fini(struct lock_cond *c)
 {
+	lock_profile_remove(&c->profile);
 	pthread_cond_destroy(&c->cond);
 }
 
-void lock_cond_wait(struct lock_cond *c, struct lock *l)
+/*
+ * A wait gives the big lock up too. It comes before the others in the order, so
+ * they are let go of once more where it is taken again.
+ */
+static int wait_until(struct lock_cond *c, struct lock *l, const struct timespec *until)
 {
-	order_pop(l);
-	pthread_cond_wait(&c->cond, &l->mutex);
-	order_push(l);
+	bool had_big_lock = big_lock_yield();
+	int ret;
+
+	lock_order_pop(l);
+	ret = until ? pthread_cond_timedwait(&c->cond, &l->mutex, until) :
+		      pthread_cond_wait(&c->cond, &l->mutex);
+	if (had_big_lock) {
+		pthread_mutex_unlock(&l->mutex);
+		big_lock_take();
+		pthread_mutex_lock(&l->mutex);
+	}
+	lock_order_push(l);
+	return ret;
 }
 
-int lock_cond_wait_for(struct lock_cond *c, struct lock *l, uint64_t ns)
+void lock_cond_wait_at(struct lock_cond *c, struct lock *l, const struct lock_site *site)
 {
-	uint64_t until = now_ns() + ns;
+	uint64_t start = now_ns();
+
+	wait_until(c, l, NULL);
+	lock_profile_charge(&c->profile, site, now_ns() - start);
+}
+
+int lock_cond_wait_for_at(struct lock_cond *c, struct lock *l, uint64_t ns,
+			  const struct lock_site *site)
+{
+	uint64_t start = now_ns(), until = start + ns;
 	struct timespec ts = {
 		.tv_sec = (time_t)(until / 1000000000ull),
 		.tv_nsec = (long)(until % 1000000000ull),
 	};
-	int ret;
+	int ret = wait_until(c, l, &ts);
 
-	order_pop(l);
-	ret = pthread_cond_timedwait(&c->cond, &l->mutex, &ts);
-	order_push(l);
+	lock_profile_charge(&c->profile, site, now_ns() - start);
 	return ret == ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 

@@ -1,10 +1,14 @@
 /*
- * Named locks with levels.
+ * Named locks with levels, and what waiting for them costs.
  *
  * Levels are taken in ascending order only; a debug build checks each thread
  * and counts violations (lock_order_violations()), which the tests require to
- * be zero. Every lock knows how often it had to be waited for and how long:
- * the uncontended path is one trylock and reads no clock.
+ * be zero.
+ *
+ * The profiler: a wait is always charged to its lock and call site, for that
+ * path sleeps anyway: the clock is read twice there and nowhere else. While
+ * profiling is on, each lock also counts how often it was taken. Off, that
+ * costs an uncontended take one instruction; see lock_take_at().
  *
  * Clang's thread-safety analysis follows the annotations: a function that
  * needs an object's lock ends in _locked and says TSA_REQUIRES.
@@ -13,6 +17,9 @@
 #define LULL_BASE_LOCK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #if defined(__clang__)
@@ -34,7 +41,8 @@
 #endif
 
 enum lock_level {
-	LOCK_LEVEL_VM = 1,
+	LOCK_LEVEL_GLOBAL = 1, /* the big lock of --big-lock, and nothing else */
+	LOCK_LEVEL_VM,
 	LOCK_LEVEL_DEVICE_SET,
 	LOCK_LEVEL_BUS,
 	LOCK_LEVEL_DEVICE,
@@ -42,36 +50,161 @@ enum lock_level {
 	LOCK_LEVEL_LOG,
 };
 
+/* A line of source that takes a lock or waits for a condition. */
+struct lock_site {
+	const char *file;
+	uint32_t line;
+};
+
+#define LOCK_SITE                                                                   \
+	({                                                                          \
+		static const struct lock_site lock_site_ = { __FILE__, __LINE__ };  \
+		&lock_site_;                                                        \
+	})
+
+struct lock_waits;
+
+/* What the profiler knows of one lock or condition variable. */
+struct lock_profile {
+	const char *type;   /* static text, "uart16550" */
+	const char *object; /* which one, "serial"; "" if there is one only */
+	enum lock_level level; /* 0: a condition variable */
+	/* under the registry's mutex */
+	struct lock_profile *next, *previous; /* all of the process */
+	uint64_t reset_takes;                 /* `takes` at the last reset */
+	bool is_listed; /* with the lock held, or while it is made */
+	/* written with the lock held (a condition's: the lock that goes with it), read by any */
+	_Atomic uint64_t takes; /* while profiling was on */
+	_Atomic(struct lock_waits *) waits; /* one a call site that waited, newest first */
+};
+
 struct TSA_CAPABILITY("lock") lock {
 	pthread_mutex_t mutex;
-	const char *name; /* static text, e.g. "uart16550" */
-	enum lock_level level;
-	/* written with the lock held, read by anyone */
-	_Atomic uint64_t waits;
-	_Atomic uint64_t wait_ns;
+	struct lock_profile profile;
 };
 
 /* A condition variable that goes with one lock. */
 struct lock_cond {
 	pthread_cond_t cond;
-	const char *name;
+	struct lock_profile profile;
 };
 
-void lock_init(struct lock *l, enum lock_level level, const char *name);
-void lock_fini(struct lock *l);
-void lock_take(struct lock *l) TSA_ACQUIRES(*l);
-void lock_release(struct lock *l) TSA_RELEASES(*l);
+/* For a lock that nobody makes; reports know it from its first wait on. */
+#define LOCK_STATIC(level_, type_)                                                  \
+	{                                                                           \
+		.mutex = PTHREAD_MUTEX_INITIALIZER,                                 \
+		.profile = { .type = type_, .object = "", .level = level_ },        \
+	}
 
-void lock_cond_init(struct lock_cond *c, const char *name);
+/* The texts are not copied; they outlive the lock. */
+void lock_init(struct lock *l, enum lock_level level, const char *type, const char *object);
+/* Forgets what was counted, too. */
+void lock_fini(struct lock *l);
+
+void lock_cond_init(struct lock_cond *c, const char *type, const char *object);
 void lock_cond_fini(struct lock_cond *c);
-/* Waits for a signal; may wake without one. */
-void lock_cond_wait(struct lock_cond *c, struct lock *l) TSA_REQUIRES(*l);
-/* As lock_cond_wait(), for at most `ns` nanoseconds; -ETIMEDOUT when they passed. */
-int lock_cond_wait_for(struct lock_cond *c, struct lock *l, uint64_t ns) TSA_REQUIRES(*l);
 void lock_cond_signal(struct lock_cond *c);
 void lock_cond_broadcast(struct lock_cond *c);
 
+/* Any thread. Take the lock; only in ascending order of levels. */
+#define lock_take(l) lock_take_at((l), LOCK_SITE)
+static inline void lock_take_at(struct lock *l, const struct lock_site *site) TSA_ACQUIRES(*l);
+static inline void lock_release(struct lock *l) TSA_RELEASES(*l);
+
+/* Waits for a signal; may wake without one. The lock is held before and after. */
+#define lock_cond_wait(c, l) lock_cond_wait_at((c), (l), LOCK_SITE)
+void lock_cond_wait_at(struct lock_cond *c, struct lock *l, const struct lock_site *site)
+	TSA_REQUIRES(*l);
+/* As lock_cond_wait(), for at most `ns` nanoseconds; -ETIMEDOUT when they passed. */
+#define lock_cond_wait_for(c, l, ns) lock_cond_wait_for_at((c), (l), (ns), LOCK_SITE)
+int lock_cond_wait_for_at(struct lock_cond *c, struct lock *l, uint64_t ns,
+			  const struct lock_site *site) TSA_REQUIRES(*l);
+
 /* Locks taken out of level order so far, in this process (debug builds; else 0). */
 uint64_t lock_order_violations(void);
+
+/* ---- the profiler's report; any thread, none of whose locks it takes ---------------------- */
+
+#define LOCK_REPORT_OBJECT 80 /* bytes of an object's name, with its NUL */
+
+/* The waits at one call site for one lock or condition. */
+struct lock_report_wait {
+	const char *type;
+	char object[LOCK_REPORT_OBJECT];
+	const char *file;
+	uint32_t line;
+	bool is_condition;
+	uint64_t count;
+	uint64_t wait_ns; /* all of them together */
+	uint64_t max_ns;
+};
+
+struct lock_report_lock {
+	const char *type;
+	char object[LOCK_REPORT_OBJECT];
+	enum lock_level level;
+	uint64_t takes;
+};
+
+/*
+ * Up to `max` call sites that waited, longest wait first. The rest is left out;
+ * the number of all that there are is returned.
+ */
+size_t lock_report_waits(struct lock_report_wait *rows, size_t max);
+/* Up to `max` locks, oldest first; returns how many there are. */
+size_t lock_report_locks(struct lock_report_lock *rows, size_t max);
+/* Reports count from now on. */
+void lock_report_reset(void);
+
+void lock_set_profiling(bool on);
+bool lock_is_profiling(void);
+const char *lock_level_name(enum lock_level level);
+
+/* ---- inline ------------------------------------------------------------------------------- */
+
+/* 0 or LOCK_PROFILING: ored to trylock's result, which is 0 or EBUSY. */
+#define LOCK_PROFILING 1
+extern _Atomic int lock_profiling;
+
+/* The lock is not held: waits for it, and charges the wait. */
+void lock_wait(struct lock *l, const struct lock_site *site);
+
+#ifdef NDEBUG
+static inline void lock_order_push(const struct lock *l)
+{
+}
+
+static inline void lock_order_pop(const struct lock *l)
+{
+}
+#else
+void lock_order_push(const struct lock *l);
+void lock_order_pop(const struct lock *l);
+#endif
+
+static inline void lock_take_at(struct lock *l, const struct lock_site *site) TSA_UNCHECKED
+{
+	int odd;
+
+	lock_order_push(l);
+	/* One test for both: the profiler's only cost while it is off is this load. */
+	odd = pthread_mutex_trylock(&l->mutex) |
+	      atomic_load_explicit(&lock_profiling, memory_order_relaxed);
+	if (__builtin_expect(odd == 0, 1))
+		return;
+	if (odd == LOCK_PROFILING)
+		atomic_store_explicit(&l->profile.takes,
+				      atomic_load_explicit(&l->profile.takes,
+							   memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+	else
+		lock_wait(l, site);
+}
+
+static inline void lock_release(struct lock *l) TSA_UNCHECKED
+{
+	lock_order_pop(l);
+	pthread_mutex_unlock(&l->mutex);
+}
 
 #endif

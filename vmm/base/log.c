@@ -26,7 +26,7 @@
 #define LOG_SITE_LINES 10
 #define LOG_SITE_WINDOW_NS (5ull * 1000000000ull)
 
-static struct lock log_lock;
+static struct lock log_lock = LOCK_STATIC(LOCK_LEVEL_LOG, "log");
 static int log_stdout = STDOUT_FILENO; /* or a description of our own of the same thing */
 static int log_fd = STDOUT_FILENO;
 static char log_id[65];
@@ -59,7 +59,6 @@ static int open_stdout(void)
 
 void log_init(const char *id)
 {
-	lock_init(&log_lock, LOCK_LEVEL_LOG, "log");
 	snprintf(log_id, sizeof(log_id), "%s", id);
 	if (log_stdout == STDOUT_FILENO)
 		log_stdout = open_stdout();

@@ -21,10 +21,10 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	lock_init(&f->vm, LOCK_LEVEL_VM, "vm");
-	lock_init(&f->device, LOCK_LEVEL_DEVICE, "device");
-	lock_init(&f->log, LOCK_LEVEL_LOG, "log");
-	lock_cond_init(&f->cond, "cond");
+	lock_init(&f->vm, LOCK_LEVEL_VM, "vm", "a");
+	lock_init(&f->device, LOCK_LEVEL_DEVICE, "device", "b");
+	lock_init(&f->log, LOCK_LEVEL_LOG, "log", "");
+	lock_cond_init(&f->cond, "cond", "b");
 	*state = f;
 	return 0;
 }
@@ -74,7 +74,7 @@ static void two_locks_of_one_level_are_counted(void **state)
 	uint64_t before = lock_order_violations();
 	struct lock other;
 
-	lock_init(&other, LOCK_LEVEL_DEVICE, "other");
+	lock_init(&other, LOCK_LEVEL_DEVICE, "other", "");
 	lock_take(&f->device);
 	lock_take(&other);
 	lock_release(&other);
@@ -129,8 +129,7 @@ static void uncontended_lock_counts_no_wait(void **state)
 	struct fixture *f = *state;
 
 	add_under_lock(f);
-	assert_int_equal(atomic_load(&f->device.waits), 0);
-	assert_int_equal(atomic_load(&f->device.wait_ns), 0);
+	assert_int_equal(lock_report_waits(NULL, 0), 0);
 }
 
 static void *hold_for_a_while(void *arg)
@@ -144,19 +143,123 @@ static void *hold_for_a_while(void *arg)
 	return NULL;
 }
 
-static void contended_lock_counts_the_wait_and_its_time(void **state)
+static void a_wait_is_charged_to_its_lock_and_call_site(void **state)
+{
+	struct fixture *f = *state;
+	struct lock_report_wait row;
+	pthread_t holder;
+	uint32_t line;
+
+	pthread_create(&holder, NULL, hold_for_a_while, f);
+	while (!atomic_load(&f->held))
+		usleep(100);
+	line = __LINE__ + 1;
+	lock_take(&f->device);
+	lock_release(&f->device);
+	pthread_join(holder, NULL);
+	assert_int_equal(lock_report_waits(&row, 1), 1);
+	assert_string_equal(row.type, "device");
+	assert_string_equal(row.object, "b");
+	assert_string_equal(row.file, "tests/vmm/base/test_lock.c");
+	assert_int_equal(row.line, line);
+	assert_false(row.is_condition);
+	assert_int_equal(row.count, 1);
+	assert_true(row.wait_ns > 1000000);
+	assert_int_equal(row.max_ns, row.wait_ns);
+}
+
+static void a_wait_for_a_condition_is_charged_to_it(void **state)
+{
+	struct fixture *f = *state;
+	struct lock_report_wait row;
+
+	lock_take(&f->device);
+	while (lock_cond_wait_for(&f->cond, &f->device, 1000000) == 0)
+		;
+	lock_release(&f->device);
+	assert_int_equal(lock_report_waits(&row, 1), 1);
+	assert_string_equal(row.type, "cond");
+	assert_true(row.is_condition);
+	assert_true(row.wait_ns >= 1000000);
+}
+
+static void reports_have_the_longest_wait_first_and_say_what_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+	struct lock_report_wait rows[2];
+
+	lock_take(&f->device);
+	while (lock_cond_wait_for(&f->cond, &f->device, 1000000) == 0)
+		;
+	while (lock_cond_wait_for(&f->cond, &f->device, 9000000) == 0)
+		;
+	while (lock_cond_wait_for(&f->cond, &f->device, 4000000) == 0)
+		;
+	lock_release(&f->device);
+	assert_int_equal(lock_report_waits(rows, 2), 3);
+	assert_true(rows[0].wait_ns >= 9000000 && rows[1].wait_ns >= 4000000);
+	assert_true(rows[0].wait_ns >= rows[1].wait_ns);
+	assert_int_equal(lock_report_waits(rows, 1), 3);
+	assert_true(rows[0].wait_ns >= 9000000);
+}
+
+static uint64_t takes_of(const char *type)
+{
+	struct lock_report_lock rows[8];
+	size_t i, count = lock_report_locks(rows, 8);
+
+	for (i = 0; i < count && i < 8; i++) {
+		if (!strcmp(rows[i].type, type))
+			return rows[i].takes;
+	}
+	return UINT64_MAX;
+}
+
+static void takes_are_counted_while_profiling_only(void **state)
+{
+	struct fixture *f = *state;
+
+	add_under_lock(f);
+	assert_int_equal(takes_of("device"), 0);
+	lock_set_profiling(true);
+	assert_true(lock_is_profiling());
+	add_under_lock(f);
+	lock_set_profiling(false);
+	add_under_lock(f);
+	assert_int_equal(takes_of("device"), 20000);
+	assert_int_equal(takes_of("vm"), 0);
+}
+
+static void a_lock_that_was_waited_for_counts_as_taken(void **state)
 {
 	struct fixture *f = *state;
 	pthread_t holder;
 
+	lock_set_profiling(true);
 	pthread_create(&holder, NULL, hold_for_a_while, f);
 	while (!atomic_load(&f->held))
 		usleep(100);
 	lock_take(&f->device);
 	lock_release(&f->device);
 	pthread_join(holder, NULL);
-	assert_int_equal(atomic_load(&f->device.waits), 1);
-	assert_true(atomic_load(&f->device.wait_ns) > 1000000);
+	lock_set_profiling(false);
+	assert_int_equal(takes_of("device"), 2);
+}
+
+static void a_reset_forgets_waits_and_takes(void **state)
+{
+	struct fixture *f = *state;
+	struct lock_report_wait row;
+
+	lock_set_profiling(true);
+	lock_take(&f->device);
+	while (lock_cond_wait_for(&f->cond, &f->device, 5000000) == 0)
+		;
+	lock_release(&f->device);
+	lock_set_profiling(false);
+	lock_report_reset();
+	assert_int_equal(lock_report_waits(&row, 1), 0);
+	assert_int_equal(takes_of("device"), 0);
 }
 
 static void *signal_when_waited_for(void *arg)
@@ -216,9 +319,14 @@ int main(void)
 #endif
 		T(lock_excludes),
 		T(uncontended_lock_counts_no_wait),
-		T(contended_lock_counts_the_wait_and_its_time),
+		T(a_wait_is_charged_to_its_lock_and_call_site),
 		T(condition_wakes_its_waiter),
 		T(timed_wait_takes_its_time),
+		T(a_wait_for_a_condition_is_charged_to_it),
+		T(reports_have_the_longest_wait_first_and_say_what_is_left_out),
+		T(takes_are_counted_while_profiling_only),
+		T(a_lock_that_was_waited_for_counts_as_taken),
+		T(a_reset_forgets_waits_and_takes),
 	};
 
 	return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
