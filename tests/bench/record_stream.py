@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Turns a trace of KVM's events into a stream of exits to user space.
+
+Usage: record_stream.py TRACE STREAM.  TRACE is tracefs's text of kvm_pio, kvm_mmio
+and kvm_userspace_exit, of a guest with one vCPU. A write is traced before its
+exit, a read's value after it, when KVM_RUN is called again.
+"""
+
+import re
+import sys
+
+HEAD = """\
+# Every exit to user space of a Debian cloud kernel's boot, from its first
+# instruction to the power-off: {kernel}, 1 vCPU, PVH, its whole log
+# on the serial console, a drive, a network interface and entropy, each of which
+# it uses, and the clock. {count} exits, recorded by tests/bench/record.
+#
+#   i PORT WIDTH VALUE...     reads of a port, and what they gave
+#   o PORT WIDTH VALUE...     writes
+#   r ADDRESS WIDTH VALUE...  reads of memory-mapped registers
+#   w ADDRESS WIDTH VALUE...  writes
+#   c BYTE...                 for each: "i 3fd 1 60", "o 3f8 1 BYTE" (a character
+#                             of the kernel's log)
+#
+# One exit a value; numbers are hexadecimal. Where WIDTH is WIDTH*COUNT each value
+# is that of the first item of a string instruction.
+"""
+VALUES = 32  # a line
+
+PIO = re.compile(r"kvm_pio: pio_(read|write) at 0x([0-9a-f]+) size (\d) count (\d+) val 0x([0-9a-f]+)")
+MMIO = re.compile(r"kvm_mmio: mmio (read|write|unsatisfied-read) len (\d) gpa 0x([0-9a-f]+) val 0x([0-9a-f]+)")
+EXIT = re.compile(r"kvm_userspace_exit: reason (KVM_EXIT_\w+)")
+
+
+def accesses(lines):
+    """(operation, address, width, value) of each exit for I/O."""
+    last = None       # a write that may turn out to be an exit
+    wants = None      # operation of the read whose value comes next
+    for line in lines:
+        if match := EXIT.search(line):
+            if match[1] == "KVM_EXIT_IO" and last is None:
+                wants = "i"
+            elif match[1] == "KVM_EXIT_MMIO" and last is None:
+                wants = "r"
+            elif match[1] in ("KVM_EXIT_IO", "KVM_EXIT_MMIO"):
+                yield last
+            last = None
+        elif match := PIO.search(line):
+            width = match[3] + ("*" + match[4] if match[4] != "1" else "")
+            access = ("i" if match[1] == "read" else "o", match[2], width, match[5])
+            if wants == "i" and access[0] == "i":
+                yield access
+                wants = None
+            last = access if access[0] == "o" else None
+        elif match := MMIO.search(line):
+            access = ("w" if match[1] == "write" else "r", match[3], match[2], match[4])
+            if wants == "r" and match[1] == "read":
+                yield access
+                wants = None
+            last = access if access[0] == "w" else None
+
+
+def lines_of(stream):
+    """The stream's lines: equal registers in a row share one."""
+    words = []
+    i = 0
+    while i < len(stream):
+        if stream[i] == ("i", "3fd", "1", "60") and stream[i + 1:i + 2] \
+                and stream[i + 1][:3] == ("o", "3f8", "1"):
+            key, value, step = ("c",), stream[i + 1][3], 2
+        else:
+            key, value, step = stream[i][:3], stream[i][3], 1
+        if tuple(words[:len(key)]) == key and len(words) - len(key) < VALUES:
+            words.append(value)
+        else:
+            if words:
+                yield " ".join(words)
+            words = [*key, value]
+        i += step
+    yield " ".join(words)
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as handle:
+        stream = list(accesses(handle))
+    text = bytes(int(value, 16) for op, address, _, value in stream if (op, address) == ("o", "3f8"))
+    kernel = re.search(rb"Linux version (\S+)", text)[1].decode()
+    with open(sys.argv[2], "w", encoding="utf-8") as handle:
+        handle.write(HEAD.format(kernel=kernel, count=len(stream)))
+        for line in lines_of(stream):
+            handle.write(line + "\n")
+    print("%s: %d exits" % (sys.argv[2], len(stream)))
+
+
+if __name__ == "__main__":
+    main()
