@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Turns a trace of KVM's events into a stream of exits to user space.
 
-Usage: record_stream.py TRACE STREAM.  TRACE is tracefs's text of kvm_pio, kvm_mmio
-and kvm_userspace_exit, of a guest with one vCPU. A write is traced before its
+Usage: record_stream.py TRACE STREAM.  TRACE is tracefs's text of kvm_exit, kvm_pio,
+kvm_mmio and kvm_userspace_exit, of a guest with one vCPU. A write is traced before its
 exit, a read's value after it, when KVM_RUN is called again.
 """
 
@@ -29,35 +29,37 @@ VALUES = 32  # a line
 
 PIO = re.compile(r"kvm_pio: pio_(read|write) at 0x([0-9a-f]+) size (\d) count (\d+) val 0x([0-9a-f]+)")
 MMIO = re.compile(r"kvm_mmio: mmio (read|write|unsatisfied-read) len (\d) gpa 0x([0-9a-f]+) val 0x([0-9a-f]+)")
-EXIT = re.compile(r"kvm_userspace_exit: reason (KVM_EXIT_\w+)")
+USER_EXIT = re.compile(r"kvm_userspace_exit: reason (KVM_EXIT_\w+)")
+READS = {"KVM_EXIT_IO": "i", "KVM_EXIT_MMIO": "r"}
 
 
 def accesses(lines):
     """(operation, address, width, value) of each exit for I/O."""
-    last = None       # a write that may turn out to be an exit
-    wants = None      # operation of the read whose value comes next
+    written = None  # since the last exit to KVM; it may go on to user space
+    wants = None    # operation of the read whose value comes next
     for line in lines:
-        if match := EXIT.search(line):
-            if match[1] == "KVM_EXIT_IO" and last is None:
-                wants = "i"
-            elif match[1] == "KVM_EXIT_MMIO" and last is None:
-                wants = "r"
-            elif match[1] in ("KVM_EXIT_IO", "KVM_EXIT_MMIO"):
-                yield last
-            last = None
+        if "kvm_exit:" in line:
+            written = None
+        elif match := USER_EXIT.search(line):
+            if written:
+                yield written
+            elif match[1] in READS:
+                wants = READS[match[1]]
         elif match := PIO.search(line):
             width = match[3] + ("*" + match[4] if match[4] != "1" else "")
             access = ("i" if match[1] == "read" else "o", match[2], width, match[5])
-            if wants == "i" and access[0] == "i":
+            if access[0] == "o":
+                written = access
+            elif wants == "i":
                 yield access
                 wants = None
-            last = access if access[0] == "o" else None
         elif match := MMIO.search(line):
             access = ("w" if match[1] == "write" else "r", match[3], match[2], match[4])
-            if wants == "r" and match[1] == "read":
+            if access[0] == "w":
+                written = access
+            elif wants == "r" and match[1] == "read":
                 yield access
                 wants = None
-            last = access if access[0] == "w" else None
 
 
 def lines_of(stream):
