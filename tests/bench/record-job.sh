@@ -6,7 +6,7 @@
 . "$RIG_DIR/files/system/lib.sh"
 
 tracing=/sys/kernel/tracing
-events="kvm_exit kvm_pio kvm_mmio kvm_userspace_exit"
+events="kvm_pio kvm_mmio"
 
 kernel=$RIG_DIR/kernels/cloud.vmlinux
 initrd=$RIG_DIR/initrd/cloud.cpio

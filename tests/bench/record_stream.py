@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Turns a trace of KVM's events into a stream of exits to user space.
 
-Usage: record_stream.py TRACE STREAM.  TRACE is tracefs's text of kvm_exit, kvm_pio,
-kvm_mmio and kvm_userspace_exit, of a guest with one vCPU. A write is traced before its
-exit, a read's value after it, when KVM_RUN is called again.
+Usage: record_stream.py TRACE STREAM.  TRACE is tracefs's text of kvm_pio and kvm_mmio,
+of a guest with one vCPU. An access is an exit unless KVM has the device itself, or a
+doorbell there; a write that KVM may have batched for the VMM is one too.
 """
 
 import re
@@ -13,7 +13,8 @@ HEAD = """\
 # Every exit to user space of a Debian cloud kernel's boot, from its first
 # instruction to the power-off: {kernel}, 1 vCPU, PVH, its whole log
 # on the serial console, a drive, a network interface and entropy, each of which
-# it uses, and the clock. {count} exits, recorded by tests/bench/record.
+# it uses, and the clock. {count} exits, recorded by tests/bench/record; writes that
+# KVM may batch for the VMM are among them.
 #
 #   i PORT WIDTH VALUE...     reads of a port, and what they gave
 #   o PORT WIDTH VALUE...     writes
@@ -28,38 +29,23 @@ HEAD = """\
 VALUES = 32  # a line
 
 PIO = re.compile(r"kvm_pio: pio_(read|write) at 0x([0-9a-f]+) size (\d) count (\d+) val 0x([0-9a-f]+)")
-MMIO = re.compile(r"kvm_mmio: mmio (read|write|unsatisfied-read) len (\d) gpa 0x([0-9a-f]+) val 0x([0-9a-f]+)")
-USER_EXIT = re.compile(r"kvm_userspace_exit: reason (KVM_EXIT_\w+)")
-READS = {"KVM_EXIT_IO": "i", "KVM_EXIT_MMIO": "r"}
+MMIO = re.compile(r"kvm_mmio: mmio (read|write) len (\d) gpa 0x([0-9a-f]+) val 0x([0-9a-f]+)")
+PIC_AND_PIT = {0x20, 0x21, 0xa0, 0xa1, 0x4d0, 0x4d1, 0x40, 0x41, 0x42, 0x43, 0x61}
+DEVICES = range(0xc0000000, 0xfec00000)  # the IOAPIC and the local APIC lie above
+QUEUE_NOTIFY = 0x050
 
 
 def accesses(lines):
-    """(operation, address, width, value) of each exit for I/O."""
-    written = None  # since the last exit to KVM; it may go on to user space
-    wants = None    # operation of the read whose value comes next
+    """(operation, address, width, value) of each exit."""
     for line in lines:
-        if "kvm_exit:" in line:
-            written = None
-        elif match := USER_EXIT.search(line):
-            if written:
-                yield written
-            elif match[1] in READS:
-                wants = READS[match[1]]
-        elif match := PIO.search(line):
-            width = match[3] + ("*" + match[4] if match[4] != "1" else "")
-            access = ("i" if match[1] == "read" else "o", match[2], width, match[5])
-            if access[0] == "o":
-                written = access
-            elif wants == "i":
-                yield access
-                wants = None
+        if match := PIO.search(line):
+            if int(match[2], 16) not in PIC_AND_PIT:
+                width = match[3] + ("*" + match[4] if match[4] != "1" else "")
+                yield "i" if match[1] == "read" else "o", match[2], width, match[5]
         elif match := MMIO.search(line):
-            access = ("w" if match[1] == "write" else "r", match[3], match[2], match[4])
-            if access[0] == "w":
-                written = access
-            elif wants == "r" and match[1] == "read":
-                yield access
-                wants = None
+            address = int(match[3], 16)
+            if address in DEVICES and not (match[1] == "write" and address & 0xfff == QUEUE_NOTIFY):
+                yield "r" if match[1] == "read" else "w", match[3], match[2], match[4]
 
 
 def lines_of(stream):

@@ -4,7 +4,8 @@
  * Everything but KVM_RUN is the fake KVM's (fake_kvm.h). KVM_RUN of a vCPU that
  * was given a stream takes the next exit of it from memory, without a system
  * call, a lock or anything that vCPUs share, so that what is measured around it
- * is the VMM alone. Interrupt lines lead nowhere.
+ * is the VMM alone. Writes to coalesced zones go to the VM's ring, under a
+ * spinlock, and are exits only where that is full. Interrupt lines lead nowhere.
  *
  * Requests to stop are honoured as in the kernel: immediate_exit is read once,
  * where KVM_RUN begins. A vCPU whose exits are used up is halted: it sleeps in
@@ -43,6 +44,8 @@ void replay_kvm_set(unsigned vcpu, const struct replay_exit *exits, size_t count
 
 /* Exits of this vCPU so far. */
 uint64_t replay_kvm_exits(unsigned vcpu);
+/* Writes of this vCPU that the ring took. */
+uint64_t replay_kvm_coalesced(unsigned vcpu);
 /* True once every vCPU that was given a stream has made its exits. */
 bool replay_kvm_is_done(void);
 /* The value that the VMM gave the last read, once the vCPU has called KVM_RUN again. */

@@ -34,7 +34,7 @@ struct guest {
 	struct kvm_run *run;
 };
 
-#define RUN_BYTES 8192u
+#define RUN_BYTES (3 * 4096u)
 
 static int setup(void **state)
 {
@@ -141,6 +141,45 @@ static void the_stream_starts_over_until_its_exits_are_made(void **state)
 	assert_int_equal(replay_kvm_exits(0), 9);
 }
 
+static const struct replay_exit index_and_data[] = {
+	{ REPLAY_PIO_WRITE, 1, 1, 0x70, 0x0a },
+	{ REPLAY_PIO_READ, 1, 1, 0x71, 0 },
+};
+
+static const struct kvm_coalesced_mmio_ring *ring(const struct guest *g)
+{
+	return (const void *)((const uint8_t *)g->run + RUN_BYTES - 4096);
+}
+
+static void a_coalesced_write_is_in_the_ring_and_no_exit(void **state)
+{
+	const struct guest *g = *state;
+
+	replay_kvm_set(0, index_and_data, 2, 10);
+	assert_int_equal(kvm_coalesced_zone(g->vm, true, 0x70, 1, true), 0);
+	assert_int_equal(kvm_vcpu_run(g->vcpu), 0);
+	assert_int_equal(g->run->io.direction, KVM_EXIT_IO_IN);
+	assert_int_equal(ring(g)->last, 1);
+	assert_int_equal(ring(g)->coalesced_mmio[0].phys_addr, 0x70);
+	assert_int_equal(ring(g)->coalesced_mmio[0].len, 1);
+	assert_true(ring(g)->coalesced_mmio[0].pio);
+	assert_int_equal(ring(g)->coalesced_mmio[0].data[0], 0x0a);
+	assert_int_equal(replay_kvm_exits(0), 1);
+	assert_int_equal(replay_kvm_coalesced(0), 1);
+}
+
+static void a_coalesced_write_that_finds_the_ring_full_is_an_exit(void **state)
+{
+	const struct guest *g = *state;
+
+	replay_kvm_set(0, index_and_data, 1, 10);
+	assert_int_equal(kvm_coalesced_zone(g->vm, true, 0x70, 1, true), 0);
+	assert_int_equal(kvm_vcpu_run(g->vcpu), 0);
+	assert_int_equal(g->run->io.direction, KVM_EXIT_IO_OUT);
+	assert_int_equal(g->run->io.port, 0x70);
+	assert_int_equal(replay_kvm_coalesced(0), 169);
+}
+
 static void immediate_exit_completes_the_read_and_makes_no_exit(void **state)
 {
 	const struct guest *g = *state;
@@ -231,6 +270,8 @@ int main(void)
 		WITH_GUEST(a_memory_mapped_read_takes_its_value_at_the_next_run),
 		WITH_GUEST(a_string_write_has_all_its_items),
 		WITH_GUEST(the_stream_starts_over_until_its_exits_are_made),
+		WITH_GUEST(a_coalesced_write_is_in_the_ring_and_no_exit),
+		WITH_GUEST(a_coalesced_write_that_finds_the_ring_full_is_an_exit),
 		WITH_GUEST(immediate_exit_completes_the_read_and_makes_no_exit),
 		WITH_GUEST(a_kick_before_the_halt_is_not_lost),
 		WITH_GUEST(a_signal_ends_the_halt),
