@@ -3,8 +3,8 @@
  *
  *	bench-lock KIND PAIRS	takes and releases a lock that nobody else wants
  *
- * KIND: "mutex" (libc's lock and unlock), "trylock" (its trylock and unlock),
- * "off" and "on" (ours, the profiler off and on).
+ * KIND: "off" and "on" (ours, the profiler off and on), "bare" (ours without a
+ * profiler), "mutex" (libc's).
  *
  * Threads: one. Locks: the one that is measured.
  */
@@ -28,12 +28,12 @@ __attribute__((noinline)) static void pair_mutex(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-__attribute__((noinline)) static void pair_trylock(void)
+__attribute__((noinline)) static void pair_bare(void) TSA_UNCHECKED
 {
-	if (__builtin_expect(pthread_mutex_trylock(&mutex) != 0, 0))
-		pthread_mutex_lock(&mutex);
+	if (__builtin_expect(!lock_try(&lock, LOCK_FREE), 0))
+		lock_wait(&lock, LOCK_SITE);
 	__asm__ volatile("" : : : "memory");
-	pthread_mutex_unlock(&mutex);
+	lock_release(&lock);
 }
 
 __attribute__((noinline)) static void pair_ours(void)
@@ -48,10 +48,10 @@ static const struct {
 	void (*pair)(void);
 	bool profiling;
 } kinds[] = {
-	{ "mutex", pair_mutex, false },
-	{ "trylock", pair_trylock, false },
 	{ "off", pair_ours, false },
 	{ "on", pair_ours, true },
+	{ "bare", pair_bare, false },
+	{ "mutex", pair_mutex, false },
 };
 
 int main(int argc, char **argv)
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 	for (k = 0; k < ARRAY_SIZE(kinds) && argc == 3 && strcmp(kinds[k].name, argv[1]); k++)
 		;
 	if (!pairs || k == ARRAY_SIZE(kinds)) {
-		fprintf(stderr, "usage: bench-lock mutex|trylock|off|on PAIRS\n");
+		fprintf(stderr, "usage: bench-lock off|on|bare|mutex PAIRS\n");
 		return 2;
 	}
 	lock_init(&lock, LOCK_LEVEL_DEVICE, "bench", "");
