@@ -262,12 +262,11 @@ static int fake_open(const char *path)
 
 static void *map_run(const struct fake_vm *vm, size_t bytes)
 {
-	int prot = PROT_READ | PROT_WRITE;
-	uint8_t *p = mmap(NULL, bytes, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (p != MAP_FAILED && bytes > FAKE_RING_OFFSET &&
-	    mmap(p + FAKE_RING_OFFSET, FAKE_PAGE, prot, MAP_SHARED | MAP_FIXED, vm->ring_fd, 0) ==
-		    MAP_FAILED) {
+	    mremap(vm->ring, 0, FAKE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p + FAKE_RING_OFFSET) ==
+		    MAP_FAILED) { /* of size 0: a second mapping of the same page */
 		munmap(p, bytes);
 		return MAP_FAILED;
 	}
