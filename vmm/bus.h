@@ -22,6 +22,7 @@
 #ifndef LULL_BUS_H
 #define LULL_BUS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -137,7 +138,7 @@ static inline const struct bus_line *bus_find(struct bus_lookup *l, enum bus_kin
 					      uint64_t address, unsigned width)
 {
 	/* Acquire: who finds the table poisoned finds the map that it was poisoned for. */
-	struct bus_table *table = __atomic_load_n(&l->table, __ATOMIC_ACQUIRE);
+	struct bus_table *table = atomic_load_explicit(&l->table, memory_order_acquire);
 	const struct bus_line *line = &table->lines[kind][bus_line_of(address)];
 
 	if (__builtin_expect(line->address == address && line->width == width, 1))

@@ -167,9 +167,9 @@ static void run_all_locked(struct vm *vm) TSA_REQUIRES(vm->safepoints.lock)
 		s->first = p->next;
 		if (!s->first)
 			s->last = &s->first;
-		lock_release(&s->lock);
+		lock_release(&vm->safepoints.lock);
 		fn(vm, arg);
-		lock_take(&s->lock);
+		lock_take(&vm->safepoints.lock);
 	}
 	is_runner = false;
 	s->is_running = false;
@@ -191,7 +191,7 @@ static void stand_still_locked(struct vm *vm) TSA_REQUIRES(vm->safepoints.lock)
 		run_all_locked(vm);
 	else
 		while (s->generation == generation)
-			lock_cond_wait(&s->changed, &s->lock);
+			lock_cond_wait(&s->changed, &vm->safepoints.lock);
 }
 
 void vm_safepoint_arrive(struct vm *vm)
@@ -213,11 +213,11 @@ void vm_safepoint_leave(struct vm *vm)
 {
 	struct vm_safepoints *s = &vm->safepoints;
 
-	lock_take(&s->lock);
+	lock_take(&vm->safepoints.lock);
 	s->vcpus--;
 	if (s->first && s->arrived == s->vcpus && !s->is_running)
 		run_all_locked(vm);
-	lock_release(&s->lock);
+	lock_release(&vm->safepoints.lock);
 }
 
 void vm_safepoint_async(struct vm *vm, struct vm_safepoint *p, vm_safepoint_fn fn, void *arg)
@@ -227,12 +227,12 @@ void vm_safepoint_async(struct vm *vm, struct vm_safepoint *p, vm_safepoint_fn f
 
 	*p = (struct vm_safepoint){ .fn = fn, .arg = arg };
 	lock_expect_none();
-	lock_take(&s->lock);
+	lock_take(&vm->safepoints.lock);
 	*s->last = p;
 	s->last = &p->next;
 	if (s->vcpus == 0 && !s->is_running)
 		run_all_locked(vm);
-	lock_release(&s->lock);
+	lock_release(&vm->safepoints.lock);
 	for (i = 0; i < vm->vcpu_count; i++)
 		vcpu_request(vm->vcpus[i], VCPU_REQ_SAFEPOINT);
 }
@@ -250,10 +250,10 @@ static void run_safepoint_call(struct vm *vm, void *arg)
 	struct safepoint_call *c = arg;
 
 	c->fn(vm, c->arg);
-	lock_take(&s->lock);
+	lock_take(&vm->safepoints.lock);
 	c->done = true;
 	lock_cond_broadcast(&s->changed);
-	lock_release(&s->lock);
+	lock_release(&vm->safepoints.lock);
 }
 
 void vm_safepoint(struct vm *vm, vm_safepoint_fn fn, void *arg)
@@ -266,12 +266,12 @@ void vm_safepoint(struct vm *vm, vm_safepoint_fn fn, void *arg)
 		return;
 	}
 	vm_safepoint_async(vm, &c.safepoint, run_safepoint_call, &c);
-	lock_take(&s->lock);
+	lock_take(&vm->safepoints.lock);
 	while (!c.done) {
 		if (vcpu_current() && s->first)
 			stand_still_locked(vm);
 		else
-			lock_cond_wait(&s->changed, &s->lock);
+			lock_cond_wait(&s->changed, &vm->safepoints.lock);
 	}
-	lock_release(&s->lock);
+	lock_release(&vm->safepoints.lock);
 }
