@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "vmm/base/big_lock.h"
 #include "vmm/base/lock.h"
 #include "vmm/base/thread.h"
 #include "vmm/limits.h"
@@ -57,6 +58,8 @@ struct device_thread *device_thread_new(const char *id, struct error *err)
 		error_set(err, -ENOMEM, "device %s: no memory for its event loop", id);
 		return device_thread_free(t);
 	}
+	if (big_lock_is_on())
+		event_loop_set_big_lock(t->loop);
 	snprintf(name, sizeof(name), "dev %s", id);
 	ret = thread_start(&t->thread, name, thread_main, t);
 	t->started = ret == 0;
