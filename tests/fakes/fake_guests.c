@@ -175,6 +175,8 @@ static const struct fake_step blk_write_error[] = {
 	FAKE_MEM_EXPECT(DONE, "\x01", 1),
 	POWEROFF,
 };
+/* Each reset but the first waits for the device's thread. */
+static const struct fake_step blk_reset[] = { SET_UP(2, 0), FAKE_LOOP(0, 0) };
 static const struct fake_step rng_read[] = {
 	SET_UP(4, 0),
 	FAKE_MEM_W(RING, rng_chain, sizeof(rng_chain)),
@@ -212,6 +214,7 @@ static const struct {
 	GUEST("blk-write", blk_write, false),
 	GUEST("blk-read-error", blk_read_error, false),
 	GUEST("blk-write-error", blk_write_error, false),
+	GUEST("blk-reset", blk_reset, false),
 	GUEST("rng-read", rng_read, false),
 };
 

@@ -134,6 +134,7 @@ struct lock_report_wait {
 	const char *file;
 	uint32_t line;
 	bool is_condition;
+	enum lock_level level; /* of a lock */
 	uint64_t count;
 	uint64_t wait_ns; /* all of them together */
 	uint64_t max_ns;
