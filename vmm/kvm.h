@@ -73,6 +73,13 @@ int kvm_irq_line(struct kvm_fd vm, uint32_t gsi, bool level) KVM_RESULT;
 int kvm_irqfd(struct kvm_fd vm, uint32_t gsi, int fd, bool assign) KVM_RESULT;
 int kvm_ioeventfd(struct kvm_fd vm, bool pio, uint64_t address, uint32_t width, uint64_t value,
 		  int fd, bool assign) KVM_RESULT;
+/*
+ * Writes that lie in [address, address + bytes), of ports or of guest memory,
+ * are put in the VM's ring from now on, or are exits again. Ports need
+ * KVM_CAP_COALESCED_PIO: a kernel without it takes them for memory.
+ */
+int kvm_coalesced_zone(struct kvm_fd vm, bool pio, uint64_t address, uint32_t bytes,
+		       bool on) KVM_RESULT;
 int kvm_create_vcpu(struct kvm_fd vm, uint32_t id, struct kvm_fd *ret_vcpu) KVM_RESULT;
 
 /* vCPU */

@@ -1,6 +1,7 @@
 /*
  * The fake KVM: capabilities, and the requests to a VM that every architecture
- * has: memory slots, interrupt lines, ioeventfds, irqfds.
+ * has: memory slots, interrupt lines, ioeventfds, irqfds. Not here: zones of
+ * coalesced writes (fake_kvm_ring.c).
  */
 #include "fake_kvm_impl.h"
 
@@ -234,6 +235,9 @@ int fake_vm_ioctl_locked(struct fake_vm *vm, unsigned long request, void *arg)
 		return irqfd_locked(vm, arg);
 	case KVM_IOEVENTFD:
 		return ioeventfd_locked(vm, arg);
+	case KVM_REGISTER_COALESCED_MMIO:
+	case KVM_UNREGISTER_COALESCED_MMIO:
+		return fake_zone_locked(vm, arg, request == KVM_REGISTER_COALESCED_MMIO);
 	case KVM_CREATE_VCPU:
 		return fake_new_vcpu_locked(vm, (uint32_t)(uintptr_t)arg);
 	default:

@@ -169,7 +169,15 @@ extern _Atomic int lock_profiling;
 /* The lock is not held: waits for it, and charges the wait. */
 void lock_wait(struct lock *l, const struct lock_site *site);
 
+/*
+ * The caller is about to wait for other threads and should hold no lock but the
+ * big one, which a wait gives up; a debug build counts a violation if it does.
+ */
 #ifdef NDEBUG
+static inline void lock_expect_none(void)
+{
+}
+
 static inline void lock_order_push(const struct lock *l)
 {
 }
@@ -178,6 +186,7 @@ static inline void lock_order_pop(const struct lock *l)
 {
 }
 #else
+void lock_expect_none(void);
 void lock_order_push(const struct lock *l);
 void lock_order_pop(const struct lock *l);
 #endif
