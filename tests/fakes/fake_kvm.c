@@ -379,6 +379,7 @@ void fake_kvm_reset(void)
 	memset(&fake.default_script, 0, sizeof(fake.default_script));
 	memset(fake.edges, 0, sizeof(fake.edges));
 	memset(fake.totals, 0, sizeof(fake.totals));
+	memset(&fake.ioeventfd_calls, 0, sizeof(fake.ioeventfd_calls));
 	memset(&fault, 0, sizeof(fault));
 	fake.vendor = FAKE_AMD;
 	fake.mismatches = 0;
@@ -502,6 +503,13 @@ unsigned fake_kvm_ioeventfd_count(void)
 		n += fake.vm->bells[i].used;
 	pthread_mutex_unlock(&fake.lock);
 	return n;
+}
+
+void fake_kvm_get_ioeventfd_calls(struct fake_ioeventfd_calls *ret)
+{
+	pthread_mutex_lock(&fake.lock);
+	*ret = fake.ioeventfd_calls;
+	pthread_mutex_unlock(&fake.lock);
 }
 
 bool fake_kvm_get_coalesced_zone(unsigned index, struct kvm_coalesced_mmio_zone *ret)

@@ -103,6 +103,7 @@ struct fake_global {
 	enum fake_vendor vendor;
 	struct fake_vm *vm; /* that was made last and is open */
 	uint64_t edges[FAKE_GSIS];
+	struct fake_ioeventfd_calls ioeventfd_calls;
 	unsigned mismatches;
 	char mismatch[256];
 	struct fake_totals totals[FAKE_VCPUS];
