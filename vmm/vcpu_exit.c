@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "vmm/base/big_lock.h"
 #include "vmm/base/bits.h"
 #include "vmm/base/log.h"
+#include "vmm/kvm_coalesced.h"
 #include "vmm/vm.h"
 
 const struct metric_field vcpu_metric_fields[] = {
@@ -44,64 +46,84 @@ static enum vcpu_exit_result act(struct vcpu *v, enum bus_action action)
 }
 
 /* Both hosts that run KVM for us are little-endian, as their guests' buses are. */
-static uint64_t load_value(const uint8_t *data, unsigned width)
+static inline uint64_t load_value(const uint8_t *data, unsigned width)
 {
 	uint64_t value = 0;
 
+	if (width == 1)
+		return *data;
 	memcpy(&value, data, width);
 	return value;
 }
 
-static void store_value(uint8_t *data, unsigned width, uint64_t value)
+static inline void store_value(uint8_t *data, unsigned width, uint64_t value)
 {
-	memcpy(data, &value, width);
+	if (width == 1)
+		*data = (uint8_t)value;
+	else
+		memcpy(data, &value, width);
 }
 
-/* String instructions (INS, OUTS) come with a count: all of it is done in one exit. */
-static enum vcpu_exit_result exit_io(struct vcpu *v)
+static enum vcpu_exit_result io_in(struct vcpu *v, uint8_t *data, uint32_t count)
 {
-	struct kvm_run *run = v->run;
-	unsigned width = run->io.size;
-	uint8_t *data = (uint8_t *)run + run->io.data_offset;
-	uint32_t i;
+	unsigned width = v->run->io.size;
+	uint64_t port = v->run->io.port;
 
-	if (width != 1 && width != 2 && width != 4)
-		return VCPU_CONTINUE;
-	if (!range_inside(run->io.data_offset, (uint64_t)width * run->io.count, 0, v->run_bytes))
-		return end(v, VM_END_INTERNAL);
-	metric_count(run->io.direction == KVM_EXIT_IO_IN ? &v->metrics.exit_io_in :
-							   &v->metrics.exit_io_out);
-	for (i = 0; i < run->io.count; i++, data += width) {
-		enum bus_action action = BUS_DONE;
+	metric_count(&v->metrics.exit_io_in);
+	for (; count; count--, data += width)
+		store_value(data, width, bus_read(&v->lookup, BUS_PIO, port, width));
+	return VCPU_CONTINUE;
+}
 
-		if (run->io.direction == KVM_EXIT_IO_IN)
-			store_value(data, width, bus_read(&v->lookup, BUS_PIO, run->io.port, width));
-		else
-			action = bus_write(&v->lookup, BUS_PIO, run->io.port, width,
-					   load_value(data, width));
-		if (action != BUS_DONE)
+static enum vcpu_exit_result io_out(struct vcpu *v, const uint8_t *data, uint32_t count)
+{
+	unsigned width = v->run->io.size;
+	uint64_t port = v->run->io.port;
+
+	metric_count(&v->metrics.exit_io_out);
+	for (; count; count--, data += width) {
+		enum bus_action action = bus_write(&v->lookup, BUS_PIO, port, width,
+						   load_value(data, width));
+
+		if (__builtin_expect(action != BUS_DONE, 0))
 			return act(v, action);
 	}
 	return VCPU_CONTINUE;
 }
 
+/* String instructions (INS, OUTS) come with a count: all of it is done in one exit. */
+static enum vcpu_exit_result exit_io(struct vcpu *v)
+{
+	const struct kvm_run *run = v->run;
+	unsigned width = run->io.size;
+	uint64_t offset = run->io.data_offset;
+	uint8_t *data = (uint8_t *)v->run + offset;
+
+	/* KVM's word on where the data lies is checked, width (1, 2, 4) included */
+	if (__builtin_expect(width > 4 || offset + (uint64_t)width * run->io.count > v->run_bytes, 0))
+		return end(v, VM_END_INTERNAL);
+	if (run->io.direction == KVM_EXIT_IO_IN)
+		return io_in(v, data, run->io.count);
+	return io_out(v, data, run->io.count);
+}
+
 static enum vcpu_exit_result exit_mmio(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
+	uint64_t address = run->mmio.phys_addr;
 	unsigned width = run->mmio.len;
 
 	metric_count(run->mmio.is_write ? &v->metrics.exit_mmio_write :
 					  &v->metrics.exit_mmio_read);
-	if (width != 1 && width != 2 && width != 4 && width != 8) {
+	if (__builtin_expect(width > sizeof(run->mmio.data) || !is_power_of_two(width), 0)) {
 		/* an access split over pages or a vector: nothing of ours takes it */
 		memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
 		return VCPU_CONTINUE;
 	}
 	if (run->mmio.is_write)
-		return act(v, bus_write(&v->lookup, BUS_MMIO, run->mmio.phys_addr, width,
+		return act(v, bus_write(&v->lookup, BUS_MMIO, address, width,
 					load_value(run->mmio.data, width)));
-	store_value(run->mmio.data, width,
-		    bus_read(&v->lookup, BUS_MMIO, run->mmio.phys_addr, width));
+	store_value(run->mmio.data, width, bus_read(&v->lookup, BUS_MMIO, address, width));
 	return VCPU_CONTINUE;
 }
 
@@ -158,11 +180,11 @@ static const struct {
 } exits[VCPU_EXIT_REASONS] = {
 	[KVM_EXIT_UNKNOWN] = { "unknown", NULL },
 	[KVM_EXIT_EXCEPTION] = { "exception", NULL },
-	[KVM_EXIT_IO] = { "io", exit_io },
+	[KVM_EXIT_IO] = { "io", NULL }, /* these two: vcpu_handle_exit() */
 	[KVM_EXIT_HYPERCALL] = { "hypercall", NULL },
 	[KVM_EXIT_DEBUG] = { "debug", exit_nothing },
 	[KVM_EXIT_HLT] = { "hlt", NULL },
-	[KVM_EXIT_MMIO] = { "mmio", exit_mmio },
+	[KVM_EXIT_MMIO] = { "mmio", NULL },
 	[KVM_EXIT_IRQ_WINDOW_OPEN] = { "irq_window_open", exit_nothing },
 	[KVM_EXIT_SHUTDOWN] = { "shutdown", exit_shutdown },
 	[KVM_EXIT_FAIL_ENTRY] = { "fail_entry", exit_fail_entry },
@@ -183,11 +205,45 @@ const char *vcpu_exit_name(uint32_t reason)
 	return reason < VCPU_EXIT_REASONS ? exits[reason].name : NULL;
 }
 
+uint64_t vcpu_exits(const struct vcpu *v, uint32_t reason)
+{
+	const struct vcpu_metrics *m = &v->metrics;
+
+	if (reason == KVM_EXIT_IO)
+		return metric_read(&m->exit_io_in) + metric_read(&m->exit_io_out);
+	if (reason == KVM_EXIT_MMIO)
+		return metric_read(&m->exit_mmio_read) + metric_read(&m->exit_mmio_write);
+	return metric_read(&v->exits[reason]);
+}
+
+/* I/O and MMIO count themselves, by direction. */
+static enum vcpu_exit_result exit_other(struct vcpu *v, uint32_t reason)
+{
+	metric_count(&v->exits[reason & (VCPU_EXIT_REASONS - 1)]);
+	if (reason < VCPU_EXIT_REASONS && exits[reason].fn)
+		return exits[reason].fn(v);
+	return arch_vcpu_exit(v);
+}
+
 enum vcpu_exit_result vcpu_handle_exit(struct vcpu *v)
 {
 	uint32_t reason = v->run->exit_reason;
 
-	if (reason < VCPU_EXIT_REASONS && exits[reason].fn)
-		return exits[reason].fn(v);
-	return arch_vcpu_exit(v);
+	if (__builtin_expect(kvm_coalesced_is_pending(v->coalesced), 0))
+		kvm_coalesced_drain(v->coalesced, &v->lookup);
+	if (__builtin_expect(reason == KVM_EXIT_IO, 1))
+		return exit_io(v);
+	if (reason == KVM_EXIT_MMIO)
+		return exit_mmio(v);
+	return exit_other(v, reason);
+}
+
+enum vcpu_exit_result vcpu_handle_exit_big_locked(struct vcpu *v)
+{
+	enum vcpu_exit_result result;
+
+	big_lock_take();
+	result = vcpu_handle_exit(v);
+	big_lock_release();
+	return result;
 }

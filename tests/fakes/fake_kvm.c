@@ -262,12 +262,11 @@ static int fake_open(const char *path)
 
 static void *map_run(const struct fake_vm *vm, size_t bytes)
 {
-	int prot = PROT_READ | PROT_WRITE;
-	uint8_t *p = mmap(NULL, bytes, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (p != MAP_FAILED && bytes > FAKE_RING_OFFSET &&
-	    mmap(p + FAKE_RING_OFFSET, FAKE_PAGE, prot, MAP_SHARED | MAP_FIXED, vm->ring_fd, 0) ==
-		    MAP_FAILED) {
+	    mremap(vm->ring, 0, FAKE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p + FAKE_RING_OFFSET) ==
+		    MAP_FAILED) { /* of size 0: a second mapping of the same page */
 		munmap(p, bytes);
 		return MAP_FAILED;
 	}
@@ -380,6 +379,7 @@ void fake_kvm_reset(void)
 	memset(&fake.default_script, 0, sizeof(fake.default_script));
 	memset(fake.edges, 0, sizeof(fake.edges));
 	memset(fake.totals, 0, sizeof(fake.totals));
+	memset(&fake.ioeventfd_calls, 0, sizeof(fake.ioeventfd_calls));
 	memset(&fault, 0, sizeof(fault));
 	fake.vendor = FAKE_AMD;
 	fake.mismatches = 0;
@@ -503,6 +503,13 @@ unsigned fake_kvm_ioeventfd_count(void)
 		n += fake.vm->bells[i].used;
 	pthread_mutex_unlock(&fake.lock);
 	return n;
+}
+
+void fake_kvm_get_ioeventfd_calls(struct fake_ioeventfd_calls *ret)
+{
+	pthread_mutex_lock(&fake.lock);
+	*ret = fake.ioeventfd_calls;
+	pthread_mutex_unlock(&fake.lock);
 }
 
 bool fake_kvm_get_coalesced_zone(unsigned index, struct kvm_coalesced_mmio_zone *ret)

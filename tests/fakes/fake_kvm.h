@@ -169,6 +169,12 @@ bool fake_kvm_irq_level(uint32_t gsi);
 /* Memory slots of the VM that is open; false past the last. */
 bool fake_kvm_get_slot(unsigned index, struct kvm_userspace_memory_region *ret);
 unsigned fake_kvm_ioeventfd_count(void);
+/* Calls of KVM_IOEVENTFD since the reset: while no vCPU had run yet, and after. */
+struct fake_ioeventfd_calls {
+	uint64_t before_run;
+	uint64_t after_run;
+};
+void fake_kvm_get_ioeventfd_calls(struct fake_ioeventfd_calls *ret);
 /* Zones of coalesced writes of the VM that is open; false past the last. */
 bool fake_kvm_get_coalesced_zone(unsigned index, struct kvm_coalesced_mmio_zone *ret);
 

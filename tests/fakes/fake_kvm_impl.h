@@ -61,7 +61,6 @@ struct fake_vm {
 	struct fake_line lines[FAKE_GSIS];
 	struct kvm_coalesced_mmio_zone zones[FAKE_ZONES];
 	unsigned zone_count;
-	int ring_fd;
 	struct kvm_coalesced_mmio_ring *ring; /* a mapping of the fake's own */
 	void *states[FAKE_STATES];
 };
@@ -104,6 +103,7 @@ struct fake_global {
 	enum fake_vendor vendor;
 	struct fake_vm *vm; /* that was made last and is open */
 	uint64_t edges[FAKE_GSIS];
+	struct fake_ioeventfd_calls ioeventfd_calls;
 	unsigned mismatches;
 	char mismatch[256];
 	struct fake_totals totals[FAKE_VCPUS];

@@ -156,11 +156,25 @@ static bool same_bell(const struct kvm_ioeventfd *a, const struct kvm_ioeventfd 
 	       (!(a->flags & match) || !(b->flags & match) || a->datamatch == b->datamatch);
 }
 
+static void count_ioeventfd_locked(void)
+{
+	unsigned i;
+
+	for (i = 0; i < FAKE_VCPUS; i++) {
+		if (atomic_load(&fake.totals[i].runs)) {
+			fake.ioeventfd_calls.after_run++;
+			return;
+		}
+	}
+	fake.ioeventfd_calls.before_run++;
+}
+
 static int ioeventfd_locked(struct fake_vm *vm, const struct kvm_ioeventfd *e)
 {
 	struct fake_bell *free_bell = NULL, *found = NULL;
 	unsigned i;
 
+	count_ioeventfd_locked();
 	if ((e->len & (e->len - 1)) || e->len > 8 || e->addr + e->len < e->addr ||
 	    (!e->len && e->flags & KVM_IOEVENTFD_FLAG_DATAMATCH))
 		return -EINVAL;

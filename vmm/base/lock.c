@@ -38,6 +38,12 @@ void lock_order_pop(const struct lock *l)
 	levels_held &= ~(1u << l->profile.level);
 }
 
+void lock_expect_none(void)
+{
+	if (levels_held & ~(1u << LOCK_LEVEL_GLOBAL))
+		atomic_fetch_add_explicit(&violations, 1, memory_order_relaxed);
+}
+
 uint64_t lock_order_violations(void)
 {
 	return atomic_load_explicit(&violations, memory_order_relaxed);

@@ -139,6 +139,7 @@ struct lock_report_wait {
 	const char *file;
 	uint32_t line;
 	bool is_condition;
+	enum lock_level level; /* of a lock */
 	uint64_t count;
 	uint64_t wait_ns; /* all of them together */
 	uint64_t max_ns;
@@ -178,7 +179,15 @@ void lock_wait(struct lock *l, const struct lock_site *site);
 /* Somebody sleeps: lets go of the lock and wakes one. */
 void lock_release_waited_for(struct lock *l);
 
+/*
+ * The caller is about to wait for other threads and should hold no lock but the
+ * big one, which a wait gives up; a debug build counts a violation if it does.
+ */
 #ifdef NDEBUG
+static inline void lock_expect_none(void)
+{
+}
+
 static inline void lock_order_push(const struct lock *l)
 {
 }
@@ -187,6 +196,7 @@ static inline void lock_order_pop(const struct lock *l)
 {
 }
 #else
+void lock_expect_none(void);
 void lock_order_push(const struct lock *l);
 void lock_order_pop(const struct lock *l);
 #endif

@@ -182,6 +182,7 @@ static void a_wait_is_charged_to_its_lock_and_call_site(void **state)
 	assert_string_equal(row.file, "tests/vmm/base/test_lock.c");
 	assert_int_equal(row.line, line);
 	assert_false(row.is_condition);
+	assert_int_equal(row.level, LOCK_LEVEL_DEVICE);
 	assert_int_equal(row.count, 1);
 	assert_true(row.wait_ns > 1000000);
 	assert_int_equal(row.max_ns, row.wait_ns);
