@@ -38,7 +38,7 @@ def main():
     print("lookup hit: %.1f instructions" % look_up)
     result = {"lookup_instructions": round(look_up, 1)}
     for name in CLASSES:
-        costs = count(program, stream, name, "kvm_vcpu_run")
+        costs = count(program, stream, name, "vcpu_handle_exit")
         show(name + " exit", costs)
         result[name + "_exit_instructions"] = round(sum(costs.values()), 1)
     with open(path, "w", encoding="utf-8") as handle:
