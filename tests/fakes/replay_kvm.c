@@ -13,6 +13,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fake_kvm_impl.h"
 
@@ -41,6 +43,7 @@ static struct replay *by_fd[FDS];
 static unsigned created;
 static struct kvm_coalesced_mmio_zone zones[FAKE_ZONES];
 static unsigned zone_count;
+static int ring_fd = -EBADF; /* of the page that all vCPUs have */
 static atomic_flag ring_lock = ATOMIC_FLAG_INIT;
 
 /* As in the kernel, the value of a read is taken where KVM_RUN is called next. */
@@ -216,17 +219,45 @@ static int replay_close(int fd)
 	return fake_kvm_ops.close(fd);
 }
 
+/*
+ * The mapping of a vCPU that replays is not the fake KVM's, which makes the one
+ * ring of all vCPUs in a way that valgrind does not know.
+ */
+static void *map_run(size_t bytes)
+{
+	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (ring_fd < 0)
+		ring_fd = memfd_create("replay-ring", MFD_CLOEXEC);
+	if (p == MAP_FAILED || ring_fd < 0 || ftruncate(ring_fd, FAKE_PAGE) < 0 ||
+	    mmap(p + FAKE_RING_OFFSET, FAKE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 ring_fd, 0) == MAP_FAILED)
+		return MAP_FAILED;
+	return p;
+}
+
 static void *replay_mmap(int fd, size_t bytes)
 {
-	void *p = fake_kvm_ops.mmap(fd, bytes);
+	struct replay *r = fd >= 0 && fd < FDS ? by_fd[fd] : NULL;
+	void *p;
 
-	if (fd >= 0 && fd < FDS && by_fd[fd])
-		by_fd[fd]->run = p;
+	if (!r || !r->exits || bytes != FAKE_RUN_BYTES)
+		return fake_kvm_ops.mmap(fd, bytes);
+	p = map_run(bytes);
+	r->run = p == MAP_FAILED ? NULL : p;
 	return p;
 }
 
 static int replay_munmap(void *p, size_t bytes)
 {
+	unsigned i;
+
+	for (i = 0; i < FAKE_VCPUS; i++) {
+		if (replays[i].run == p) {
+			replays[i].run = NULL;
+			return munmap(p, bytes);
+		}
+	}
 	return fake_kvm_ops.munmap(p, bytes);
 }
 
@@ -245,6 +276,9 @@ void replay_kvm_reset(void)
 	memset(by_fd, 0, sizeof(by_fd));
 	created = 0;
 	zone_count = 0;
+	if (ring_fd >= 0)
+		close(ring_fd);
+	ring_fd = -EBADF;
 }
 
 void replay_kvm_set(unsigned vcpu, const struct replay_exit *exits, size_t count, uint64_t limit)

@@ -11,7 +11,7 @@
  * where KVM_RUN begins. A vCPU whose exits are used up is halted: it sleeps in
  * KVM_RUN until a signal, and no kick is lost.
  *
- * Threads: replay_kvm_set() before the VM is made; the questions from any.
+ * Threads: replay_kvm_set() before vCPUs are made; the questions from any.
  */
 #ifndef LULL_REPLAY_KVM_H
 #define LULL_REPLAY_KVM_H

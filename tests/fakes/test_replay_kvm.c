@@ -42,6 +42,7 @@ static int setup(void **state)
 	struct error err;
 
 	replay_kvm_reset();
+	replay_kvm_set(0, exits, ARRAY_SIZE(exits), 0); /* a vCPU that replays; tests say what */
 	*state = &g;
 	return kvm_open(&replay_kvm_ops, &g.kvm, &err) < 0 || kvm_create_vm(g.kvm, &g.vm) < 0 ||
 	       kvm_create_vcpu(g.vm, 0, &g.vcpu) < 0 || kvm_map_run(g.vcpu, RUN_BYTES, &g.run) < 0;
