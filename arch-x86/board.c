@@ -54,7 +54,7 @@ static struct device *create_i8042(struct vm *vm, const struct irq_line *line, s
 
 static struct device *create_rtc(struct vm *vm, const struct irq_line *line, struct error *err)
 {
-	return rtc_cmos_create(&vm->env, line, err);
+	return rtc_cmos_create(&vm->env, &vm->config.rtc, line, err);
 }
 
 static struct device *create_acpi_pm(struct vm *vm, const struct irq_line *line,

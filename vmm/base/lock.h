@@ -26,6 +26,7 @@
 #define TSA_CAPABILITY(name) __attribute__((capability(name)))
 #define TSA_REQUIRES(l) __attribute__((requires_capability(l)))
 #define TSA_ACQUIRES(l) __attribute__((acquire_capability(l)))
+#define TSA_TRIES(l) __attribute__((try_acquire_capability(true, l)))
 #define TSA_RELEASES(l) __attribute__((release_capability(l)))
 #define TSA_EXCLUDES(l) __attribute__((locks_excluded(l)))
 #define TSA_GUARDED __attribute__((guarded_var))
@@ -34,6 +35,7 @@
 #define TSA_CAPABILITY(name)
 #define TSA_REQUIRES(l)
 #define TSA_ACQUIRES(l)
+#define TSA_TRIES(l)
 #define TSA_RELEASES(l)
 #define TSA_EXCLUDES(l)
 #define TSA_GUARDED
@@ -109,6 +111,8 @@ void lock_cond_broadcast(struct lock_cond *c);
 /* Any thread. Take the lock; only in ascending order of levels. */
 #define lock_take(l) lock_take_at((l), LOCK_SITE)
 static inline void lock_take_at(struct lock *l, const struct lock_site *site) TSA_ACQUIRES(*l);
+/* The same if nobody holds it; never waits. False: it is not held. */
+static inline bool lock_try(struct lock *l) TSA_TRIES(*l);
 static inline void lock_release(struct lock *l) TSA_RELEASES(*l);
 
 /* Waits for a signal; may wake without one. The lock is held before and after. */
@@ -182,6 +186,14 @@ void lock_order_push(const struct lock *l);
 void lock_order_pop(const struct lock *l);
 #endif
 
+/* With the lock held. */
+static inline void lock_count_take(struct lock *l)
+{
+	atomic_store_explicit(&l->profile.takes,
+			      atomic_load_explicit(&l->profile.takes, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
 static inline void lock_take_at(struct lock *l, const struct lock_site *site) TSA_UNCHECKED
 {
 	int odd;
@@ -193,12 +205,19 @@ static inline void lock_take_at(struct lock *l, const struct lock_site *site) TS
 	if (__builtin_expect(odd == 0, 1))
 		return;
 	if (odd == LOCK_PROFILING)
-		atomic_store_explicit(&l->profile.takes,
-				      atomic_load_explicit(&l->profile.takes,
-							   memory_order_relaxed) + 1,
-				      memory_order_relaxed);
+		lock_count_take(l);
 	else
 		lock_wait(l, site);
+}
+
+static inline bool lock_try(struct lock *l) TSA_UNCHECKED
+{
+	if (pthread_mutex_trylock(&l->mutex) != 0)
+		return false;
+	lock_order_push(l);
+	if (atomic_load_explicit(&lock_profiling, memory_order_relaxed))
+		lock_count_take(l);
+	return true;
 }
 
 static inline void lock_release(struct lock *l) TSA_UNCHECKED
