@@ -12,5 +12,6 @@ const struct route routes_v1[] = {
 	{ API_GET, "/v1/devices", PHASES_ANY, NULL, handle_v1_get_devices },
 	{ API_GET, "/v1/vcpus", PHASES_ANY, NULL, handle_v1_get_vcpus },
 	{ API_PUT, "/v1/serial", PHASES_BEFORE, &console_table, handle_v1_put_serial },
+	{ API_PUT, "/v1/rtc", PHASES_BEFORE, &rtc_table, handle_v1_put_rtc },
 	{ 0 },
 };
