@@ -38,15 +38,18 @@ static void run_loop(const struct exit_stream *s, uint64_t exits)
 	bench_vm_fini(&b);
 }
 
-/* A job: the vCPU's exits on its own thread, until it is kicked. */
+/* A job: the vCPU's exits on its own thread. The kick of the job itself may come late. */
 static void plain_loop(struct vcpu *v, void *arg)
 {
 	const uint64_t *exits = arg;
 
 	replay_kvm_set_limit(0, *exits);
-	while (__builtin_expect(kvm_vcpu_run(v->fd) == 0, 1)) {
-		if (v->handle_exit(v) == VCPU_STOP)
-			return;
+	while (replay_kvm_exits(0) < *exits) {
+		__atomic_store_n(&v->run->immediate_exit, 0, __ATOMIC_SEQ_CST);
+		while (__builtin_expect(kvm_vcpu_run(v->fd) == 0, 1)) {
+			if (v->handle_exit(v) == VCPU_STOP)
+				return;
+		}
 	}
 }
 
