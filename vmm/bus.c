@@ -63,7 +63,8 @@ static int check_region(const struct bus_region *r, struct error *err)
 {
 	uint64_t end;
 
-	if (r->size == 0 || __builtin_add_overflow(r->base, r->size, &end))
+	if (r->size == 0 || r->size > 1ull << 32 ||
+	    __builtin_add_overflow(r->base, r->size, &end))
 		return error_set(err, -EINVAL, "bus region %s: bad size", r->name);
 	if (!is_power_of_two(r->min_access) || !is_power_of_two(r->max_access) ||
 	    r->min_access > r->max_access || r->max_access > 8)
@@ -220,7 +221,7 @@ const struct bus_line *bus_lookup_miss(struct bus_lookup *l, enum bus_kind kind,
 		line = &table->lines[kind][bus_line_of(address)];
 	*line = (struct bus_line){ .address = address, .width = width, .ops = &nothing };
 	if (r && allows(r, address, width)) {
-		line->base = r->base;
+		line->offset = (uint32_t)(address - r->base);
 		line->ops = r->ops;
 		line->device = r->device;
 	}

@@ -48,7 +48,7 @@ struct bus_ops {
 struct bus_region {
 	const char *name;
 	uint64_t base;
-	uint64_t size;
+	uint64_t size; /* at most 4 GiB */
 	uint8_t min_access; /* bytes: 1, 2, 4 or 8 */
 	uint8_t max_access;
 	const struct bus_ops *ops;
@@ -77,7 +77,7 @@ struct bus {
 struct bus_line {
 	uint64_t address; /* of the access, exactly */
 	uint32_t width;   /* of the access; 0: empty */
-	uint64_t base;
+	uint32_t offset;  /* in the region */
 	const struct bus_ops *ops;
 	void *device;
 };
@@ -152,7 +152,7 @@ static inline uint64_t bus_read(struct bus_lookup *l, enum bus_kind kind, uint64
 {
 	const struct bus_line *line = bus_find(l, kind, address, width);
 
-	return line->ops->read(line->device, address - line->base, width);
+	return line->ops->read(line->device, line->offset, width);
 }
 
 static inline enum bus_action bus_write(struct bus_lookup *l, enum bus_kind kind,
@@ -160,7 +160,7 @@ static inline enum bus_action bus_write(struct bus_lookup *l, enum bus_kind kind
 {
 	const struct bus_line *line = bus_find(l, kind, address, width);
 
-	return line->ops->write(line->device, address - line->base, width, value);
+	return line->ops->write(line->device, line->offset, width, value);
 }
 
 #endif

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "vmm/base/bits.h"
+
 /* Of VMs whose KVM has no ring. It is only read. */
 static struct kvm_coalesced_mmio_ring empty;
 
@@ -21,12 +23,6 @@ void kvm_coalesced_fini(struct kvm_coalesced *c)
 	lock_fini(&c->lock);
 }
 
-static size_t ring_entries(void)
-{
-	return ((size_t)sysconf(_SC_PAGESIZE) - sizeof(struct kvm_coalesced_mmio_ring)) /
-	       sizeof(struct kvm_coalesced_mmio);
-}
-
 void kvm_coalesced_attach(struct kvm_coalesced *c, struct kvm_fd kvm, struct kvm_fd vm,
 			  struct kvm_run *run, size_t bytes)
 {
@@ -36,6 +32,7 @@ void kvm_coalesced_attach(struct kvm_coalesced *c, struct kvm_fd kvm, struct kvm
 	if (at <= 0 || ((size_t)at + 1) * page > bytes)
 		return;
 	c->ring = (struct kvm_coalesced_mmio_ring *)((char *)run + (size_t)at * page);
+	c->entries = (uint32_t)((page - sizeof(*c->ring)) / sizeof(c->ring->coalesced_mmio[0]));
 	c->vm = vm;
 	c->has_mmio = true;
 	c->has_pio = kvm_check_extension(kvm, KVM_CAP_COALESCED_PIO) > 0;
@@ -56,14 +53,23 @@ int kvm_coalesced_add(struct kvm_coalesced *c, enum bus_kind kind, uint64_t addr
 	return kvm_coalesced_zone(c->vm, kind == BUS_PIO, address, bytes, true);
 }
 
-static void carry_out(const struct kvm_coalesced_mmio *e, struct bus_lookup *l)
+/* All but single bytes to a port. */
+static __attribute__((noinline)) void carry_out_any(const struct kvm_coalesced_mmio *e,
+						    struct bus_lookup *l)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	if (e->len > sizeof(e->data))
-		return;
-	memcpy(&value, e->data, e->len);
-	(void)bus_write(l, e->pio ? BUS_PIO : BUS_MMIO, e->phys_addr, e->len, value);
+	memcpy(&value, e->data, sizeof(value));
+	(void)bus_write(l, e->pio ? BUS_PIO : BUS_MMIO, e->phys_addr, e->len,
+			value & mask_of_bytes(e->len));
+}
+
+static inline void carry_out(const struct kvm_coalesced_mmio *e, struct bus_lookup *l)
+{
+	if (__builtin_expect(e->len == 1 && e->pio, 1))
+		(void)bus_write(l, BUS_PIO, e->phys_addr, 1, e->data[0]);
+	else
+		carry_out_any(e, l);
 }
 
 /*
@@ -73,15 +79,16 @@ static void carry_out(const struct kvm_coalesced_mmio *e, struct bus_lookup *l)
 void kvm_coalesced_drain(struct kvm_coalesced *c, struct bus_lookup *l)
 {
 	struct kvm_coalesced_mmio_ring *ring = c->ring;
-	size_t entries = ring_entries();
-	uint32_t first, last;
+	uint32_t entries = c->entries, first, last;
 
 	lock_take(&c->lock);
 	first = ring->first;
 	last = __atomic_load_n(&ring->last, __ATOMIC_ACQUIRE);
-	while (first != last && first < entries && last < entries) {
+	if (last >= entries)
+		last = first; /* KVM's word on it is checked */
+	while (first != last && first < entries) {
 		carry_out(&ring->coalesced_mmio[first], l);
-		first = (first + 1) % (uint32_t)entries;
+		first = first + 1 == entries ? 0 : first + 1;
 		__atomic_store_n(&ring->first, first, __ATOMIC_RELEASE);
 	}
 	lock_release(&c->lock);

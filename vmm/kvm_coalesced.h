@@ -24,6 +24,7 @@
 struct kvm_coalesced {
 	/* constant while vCPUs run; an empty ring of our own where KVM has none */
 	struct kvm_coalesced_mmio_ring *ring;
+	uint32_t entries; /* that it holds */
 	bool has_pio, has_mmio;
 	struct kvm_fd vm;
 
@@ -46,10 +47,8 @@ int kvm_coalesced_add(struct kvm_coalesced *c, enum bus_kind kind, uint64_t addr
 		      uint32_t bytes);
 
 /* A vCPU's thread, before an exit is handled. */
-static inline bool kvm_coalesced_is_pending(const struct kvm_coalesced *c)
+static inline bool kvm_coalesced_is_pending(const struct kvm_coalesced_mmio_ring *ring)
 {
-	const struct kvm_coalesced_mmio_ring *ring = c->ring;
-
 	return __atomic_load_n(&ring->first, __ATOMIC_RELAXED) !=
 	       __atomic_load_n(&ring->last, __ATOMIC_RELAXED);
 }

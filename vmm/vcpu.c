@@ -98,6 +98,7 @@ struct vcpu *vcpu_new(struct vm *vm, uint32_t index, struct error *err)
 	v->id = arch_vcpu_id(vm, index);
 	v->fd.fd = -EBADF;
 	v->coalesced = &vm->coalesced;
+	v->ring = v->coalesced->ring;
 	v->handle_exit = big_lock_is_on() ? vcpu_handle_exit_big_locked : vcpu_handle_exit;
 	snprintf(v->name, sizeof(v->name), "vcpu %u", index);
 	lock_init(&v->lock, LOCK_LEVEL_VM, "vcpu", v->name);
@@ -223,7 +224,7 @@ static bool serve_requests(struct vcpu *v)
 	bus_lookup_serve(&v->lookup);
 	bits = atomic_exchange(&v->requests, 0);
 	metric_count(&v->interrupted);
-	if (kvm_coalesced_is_pending(v->coalesced))
+	if (kvm_coalesced_is_pending(v->ring))
 		kvm_coalesced_drain(v->coalesced, &v->lookup);
 	serve_work(v, bits);
 	if (bits & VCPU_REQ_STOP)
@@ -293,6 +294,7 @@ int vcpu_start(struct vcpu *v, struct error *err)
 {
 	int ret;
 
+	v->ring = v->coalesced->ring;
 	vcpu_work_open(v);
 	vm_safepoint_join(v->vm);
 	ret = thread_start(&v->thread, v->name, thread_main, v);

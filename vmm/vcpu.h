@@ -57,6 +57,7 @@ struct vcpu {
 	struct kvm_run *run;
 	size_t run_bytes;
 	struct kvm_coalesced *coalesced; /* the VM's */
+	const struct kvm_coalesced_mmio_ring *ring; /* its ring */
 	/*
 	 * What serves an exit: all that is the same for every exit of this vCPU is
 	 * chosen where it changes, not looked up on each.

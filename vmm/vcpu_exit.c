@@ -32,7 +32,7 @@ static enum vcpu_exit_result end(struct vcpu *v, enum vm_end_reason reason)
 	return VCPU_STOP;
 }
 
-static enum vcpu_exit_result act(struct vcpu *v, enum bus_action action)
+static __attribute__((noinline)) enum vcpu_exit_result act(struct vcpu *v, enum bus_action action)
 {
 	switch (action) {
 	case BUS_DONE:
@@ -45,69 +45,80 @@ static enum vcpu_exit_result act(struct vcpu *v, enum bus_action action)
 	return VCPU_CONTINUE;
 }
 
-/* Both hosts that run KVM for us are little-endian, as their guests' buses are. */
-static inline uint64_t load_value(const uint8_t *data, unsigned width)
+/*
+ * Values of accesses. Both hosts that run KVM for us are little-endian, as their
+ * guests' buses are. Always 8 bytes are moved, of which KVM and we look at the
+ * first `width`: there is room behind them, in struct kvm_run as in its page of
+ * port data.
+ */
+static inline uint64_t load_value(const uint8_t *data, uint8_t width)
 {
-	uint64_t value = 0;
+	static const uint64_t masks[256] = { [1] = 0xff, [2] = 0xffff, [4] = UINT32_MAX,
+					     [8] = UINT64_MAX };
+	uint64_t value;
 
-	if (width == 1)
-		return *data;
-	memcpy(&value, data, width);
-	return value;
+	memcpy(&value, data, sizeof(value));
+	return value & masks[width];
 }
 
-static inline void store_value(uint8_t *data, unsigned width, uint64_t value)
+static inline void store_value(uint8_t *data, uint64_t value)
 {
-	if (width == 1)
-		*data = (uint8_t)value;
-	else
-		memcpy(data, &value, width);
+	memcpy(data, &value, sizeof(value));
 }
 
-static enum vcpu_exit_result io_in(struct vcpu *v, uint8_t *data, uint32_t count)
+/*
+ * String instructions (INS, OUTS) come with a count: all of it is done in one exit.
+ * Not inline, as the rest that is rare: the common path needs few registers.
+ */
+static __attribute__((noinline)) enum vcpu_exit_result io_string(struct vcpu *v, uint8_t *data)
 {
-	unsigned width = v->run->io.size;
-	uint64_t port = v->run->io.port;
+	const struct kvm_run *run = v->run;
+	bool in = run->io.direction == KVM_EXIT_IO_IN;
+	unsigned width = run->io.size;
+	uint64_t value;
+	uint32_t i;
 
-	metric_count(&v->metrics.exit_io_in);
-	for (; count; count--, data += width)
-		store_value(data, width, bus_read(&v->lookup, BUS_PIO, port, width));
-	return VCPU_CONTINUE;
-}
+	metric_count(in ? &v->metrics.exit_io_in : &v->metrics.exit_io_out);
+	if (width > 4 || run->io.data_offset + (uint64_t)width * run->io.count > v->run_bytes)
+		return end(v, VM_END_INTERNAL);
+	for (i = 0; i < run->io.count; i++, data += width) {
+		enum bus_action action = BUS_DONE;
 
-static enum vcpu_exit_result io_out(struct vcpu *v, const uint8_t *data, uint32_t count)
-{
-	unsigned width = v->run->io.size;
-	uint64_t port = v->run->io.port;
-
-	metric_count(&v->metrics.exit_io_out);
-	for (; count; count--, data += width) {
-		enum bus_action action = bus_write(&v->lookup, BUS_PIO, port, width,
-						   load_value(data, width));
-
-		if (__builtin_expect(action != BUS_DONE, 0))
+		value = 0;
+		if (in) {
+			value = bus_read(&v->lookup, BUS_PIO, run->io.port, width);
+			memcpy(data, &value, width);
+		} else {
+			memcpy(&value, data, width);
+			action = bus_write(&v->lookup, BUS_PIO, run->io.port, width, value);
+		}
+		if (action != BUS_DONE)
 			return act(v, action);
 	}
 	return VCPU_CONTINUE;
 }
 
-/* String instructions (INS, OUTS) come with a count: all of it is done in one exit. */
 static enum vcpu_exit_result exit_io(struct vcpu *v)
 {
-	const struct kvm_run *run = v->run;
-	unsigned width = run->io.size;
+	struct kvm_run *run = v->run;
 	uint64_t offset = run->io.data_offset;
-	uint8_t *data = (uint8_t *)v->run + offset;
+	uint8_t *data = (uint8_t *)run + offset;
+	unsigned width = run->io.size;
+	enum bus_action action;
 
-	/* KVM's word on where the data lies is checked, width (1, 2, 4) included */
-	if (__builtin_expect(width > 4 || offset + (uint64_t)width * run->io.count > v->run_bytes, 0))
-		return end(v, VM_END_INTERNAL);
-	if (run->io.direction == KVM_EXIT_IO_IN)
-		return io_in(v, data, run->io.count);
-	return io_out(v, data, run->io.count);
+	if (__builtin_expect(run->io.count != 1 || offset + sizeof(uint64_t) > v->run_bytes, 0))
+		return io_string(v, data);
+	if (run->io.direction == KVM_EXIT_IO_IN) {
+		metric_count(&v->metrics.exit_io_in);
+		store_value(data, bus_read(&v->lookup, BUS_PIO, run->io.port, width));
+		return VCPU_CONTINUE;
+	}
+	metric_count(&v->metrics.exit_io_out);
+	action = bus_write(&v->lookup, BUS_PIO, run->io.port, width, load_value(data, width));
+	return __builtin_expect(action == BUS_DONE, 1) ? VCPU_CONTINUE : act(v, action);
 }
 
-static enum vcpu_exit_result exit_mmio(struct vcpu *v)
+static __attribute__((noinline)) enum vcpu_exit_result exit_mmio(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
 	uint64_t address = run->mmio.phys_addr;
@@ -123,7 +134,7 @@ static enum vcpu_exit_result exit_mmio(struct vcpu *v)
 	if (run->mmio.is_write)
 		return act(v, bus_write(&v->lookup, BUS_MMIO, address, width,
 					load_value(run->mmio.data, width)));
-	store_value(run->mmio.data, width, bus_read(&v->lookup, BUS_MMIO, address, width));
+	store_value(run->mmio.data, bus_read(&v->lookup, BUS_MMIO, address, width));
 	return VCPU_CONTINUE;
 }
 
@@ -217,7 +228,7 @@ uint64_t vcpu_exits(const struct vcpu *v, uint32_t reason)
 }
 
 /* I/O and MMIO count themselves, by direction. */
-static enum vcpu_exit_result exit_other(struct vcpu *v, uint32_t reason)
+static __attribute__((noinline)) enum vcpu_exit_result exit_other(struct vcpu *v, uint32_t reason)
 {
 	metric_count(&v->exits[reason & (VCPU_EXIT_REASONS - 1)]);
 	if (reason < VCPU_EXIT_REASONS && exits[reason].fn)
@@ -229,7 +240,7 @@ enum vcpu_exit_result vcpu_handle_exit(struct vcpu *v)
 {
 	uint32_t reason = v->run->exit_reason;
 
-	if (__builtin_expect(kvm_coalesced_is_pending(v->coalesced), 0))
+	if (__builtin_expect(kvm_coalesced_is_pending(v->ring), 0))
 		kvm_coalesced_drain(v->coalesced, &v->lookup);
 	if (__builtin_expect(reason == KVM_EXIT_IO, 1))
 		return exit_io(v);

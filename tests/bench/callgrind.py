@@ -80,7 +80,7 @@ def of_stream(program, what, stream, name, marker):
 
 
 def exits(program, what, stream, name):
-    return of_stream(program, what, stream, name, "kvm_vcpu_run")
+    return of_stream(program, what, stream, name, "vcpu_handle_exit")
 
 
 def lookup(program, stream):

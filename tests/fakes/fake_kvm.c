@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #define FDS 4096
@@ -265,8 +266,7 @@ static void *map_run(const struct fake_vm *vm, size_t bytes)
 	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (p != MAP_FAILED && bytes > FAKE_RING_OFFSET &&
-	    mremap(vm->ring, 0, FAKE_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p + FAKE_RING_OFFSET) ==
-		    MAP_FAILED) { /* of size 0: a second mapping of the same page */
+	    shmat(vm->ring_shm, p + FAKE_RING_OFFSET, SHM_REMAP) == (void *)-1) {
 		munmap(p, bytes);
 		return MAP_FAILED;
 	}

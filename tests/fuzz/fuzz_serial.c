@@ -32,6 +32,7 @@ struct model {
 	uint8_t ier, fcr, lcr, mcr, scr, dll, dlm;
 	bool overrun;
 	bool thre; /* an interrupt, not the bit of LSR: that is always set */
+	bool reads_iir; /* the driver acknowledges so; else by writing */
 	uint8_t deltas;
 	uint8_t fifo[FIFO];
 	unsigned received;
@@ -106,8 +107,10 @@ static uint8_t model_read(struct model *m, unsigned reg)
 		return m->lcr & 0x80 ? m->dlm : m->ier;
 	case IIR:
 		value = interrupt(m);
-		if (value == 0x02)
+		if (value == 0x02) {
 			m->thre = false;
+			m->reads_iir = true;
+		}
 		return value | (m->fcr & 1 ? 0xc0 : 0);
 	case LCR:
 		return m->lcr;
@@ -135,6 +138,15 @@ static void model_send(struct model *m, uint8_t byte)
 		m->fifo[m->received++] = byte;
 	else
 		m->overrun = true;
+}
+
+static void model_write_ier(struct model *m, uint8_t value)
+{
+	if (value & ~m->ier & 2) {
+		m->thre = true;
+		m->reads_iir = false;
+	}
+	m->ier = value & 0x0f;
 }
 
 static void model_write_fcr(struct model *m, uint8_t value)
@@ -165,7 +177,7 @@ static void model_write(struct model *m, unsigned reg, uint8_t value)
 	else if (reg == DATA)
 		model_send(m, value);
 	else if (reg == IER)
-		m->thre |= value & ~m->ier & 2, m->ier = value & 0x0f;
+		model_write_ier(m, value);
 	else if (reg == IIR)
 		model_write_fcr(m, value);
 	else if (reg == LCR)
@@ -205,14 +217,30 @@ static uint8_t rd(struct machine *m, unsigned reg)
 	return (uint8_t)got;
 }
 
+static bool pending(const struct model *m)
+{
+	return interrupt(m) != 0x01;
+}
+
+/* Whether the line is low for a moment: a byte acknowledges the one before. */
+static bool falls(const struct model *m, unsigned reg)
+{
+	struct model sending = *m;
+
+	if (reg != DATA || (m->lcr & 0x80) || m->reads_iir)
+		return false;
+	sending.thre = false;
+	return !pending(&sending);
+}
+
 static void wr(struct machine *m, unsigned reg, uint8_t value)
 {
-	uint32_t calls = m->line.calls;
+	bool was_low = !m->line.level || falls(&m->model, reg);
+	uint32_t edges = m->line.edges;
 
 	require(uart16550_bus_ops.write(m->uart, reg, 1, value) == BUS_DONE);
-	/* at most one edge: down and up */
-	require(m->line.calls - calls <= 2);
 	model_write(&m->model, reg, value);
+	require(m->line.edges - edges == (was_low && pending(&m->model)));
 }
 
 static void receive(struct machine *m, unsigned n)
@@ -250,7 +278,7 @@ static void step(struct machine *m, uint8_t what, uint8_t value)
 		}
 		break;
 	}
-	require(m->line.level == !(interrupt(&m->model) & 1));
+	require(m->line.level == pending(&m->model));
 }
 
 /* Each register once more, and the bytes that are left. */

@@ -235,7 +235,8 @@ static void data_outside_the_run_page_is_an_internal_error(void **state)
 	struct vm_rig *r = *state;
 	struct kvm_run *run = calloc(1, 8192);
 	struct vcpu v = { .vm = r->vm, .run = run, .run_bytes = 8192,
-			  .coalesced = &r->vm->coalesced };
+			  .coalesced = &r->vm->coalesced,
+			  .ring = r->vm->coalesced.ring };
 
 	run->exit_reason = KVM_EXIT_IO;
 	run->io.size = 4;
