@@ -183,8 +183,3 @@ void kvm_unmap_run(struct kvm_fd vcpu, struct kvm_run *run, size_t bytes)
 	if (run)
 		vcpu.ops->munmap(run, bytes);
 }
-
-int kvm_vcpu_run(struct kvm_fd vcpu)
-{
-	return vcpu.ops->ioctl(vcpu.fd, KVM_RUN, NULL) < 0 ? -errno : 0;
-}

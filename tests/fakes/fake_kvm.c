@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #define FDS 4096
@@ -257,12 +258,10 @@ static int fake_open(const char *path)
 
 static void *map_run(const struct fake_vm *vm, size_t bytes)
 {
-	int prot = PROT_READ | PROT_WRITE;
-	uint8_t *p = mmap(NULL, bytes, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (p != MAP_FAILED && bytes > FAKE_RING_OFFSET &&
-	    mmap(p + FAKE_RING_OFFSET, FAKE_PAGE, prot, MAP_SHARED | MAP_FIXED, vm->ring_fd, 0) ==
-		    MAP_FAILED) {
+	    shmat(vm->ring_shm, p + FAKE_RING_OFFSET, SHM_REMAP) == (void *)-1) {
 		munmap(p, bytes);
 		return MAP_FAILED;
 	}

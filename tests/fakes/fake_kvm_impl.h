@@ -61,7 +61,7 @@ struct fake_vm {
 	struct fake_line lines[FAKE_GSIS];
 	struct kvm_coalesced_mmio_zone zones[FAKE_ZONES];
 	unsigned zone_count;
-	int ring_fd;
+	int ring_shm; /* the page that all vCPUs see; needs no file, whose size may be limited */
 	struct kvm_coalesced_mmio_ring *ring; /* a mapping of the fake's own */
 	void *states[FAKE_STATES];
 };

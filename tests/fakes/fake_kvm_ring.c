@@ -14,7 +14,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #define RING_ENTRIES \
@@ -22,25 +22,17 @@
 
 int fake_ring_init(struct fake_vm *vm)
 {
-	vm->ring_fd = memfd_create("fake-kvm-ring", MFD_CLOEXEC);
-	if (vm->ring_fd < 0)
+	vm->ring_shm = shmget(IPC_PRIVATE, FAKE_PAGE, 0600);
+	if (vm->ring_shm < 0)
 		return -errno;
-	if (ftruncate(vm->ring_fd, FAKE_PAGE) < 0) {
-		close(vm->ring_fd);
-		return -ENOMEM;
-	}
-	vm->ring = mmap(NULL, FAKE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, vm->ring_fd, 0);
-	if (vm->ring == MAP_FAILED) {
-		close(vm->ring_fd);
-		return -ENOMEM;
-	}
-	return 0;
+	vm->ring = shmat(vm->ring_shm, NULL, 0);
+	(void)shmctl(vm->ring_shm, IPC_RMID, NULL); /* goes with its last mapping */
+	return vm->ring == (void *)-1 ? -ENOMEM : 0;
 }
 
 void fake_ring_fini(struct fake_vm *vm)
 {
-	munmap(vm->ring, FAKE_PAGE);
-	close(vm->ring_fd);
+	shmdt(vm->ring);
 }
 
 static bool inside(const struct kvm_coalesced_mmio_zone *zone, uint64_t address, uint32_t bytes)
