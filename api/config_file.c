@@ -79,6 +79,8 @@ static int apply(struct vm *vm, const struct config_document *d, struct error *e
 	if (ret == 0 && d->has_machine)
 		ret = prefixed(control_put_machine(vm, &c->machine, err), err,
 			       "VM config error: ");
+	if (ret == 0 && d->has_rtc)
+		ret = prefixed(control_put_rtc(vm, &c->rtc, err), err, "Clock error: ");
 	if (ret == 0)
 		ret = prefixed(control_put_boot_source(vm, &c->boot_source, err), err,
 			       "Boot source error: ");

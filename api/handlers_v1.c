@@ -149,3 +149,11 @@ void handle_v1_put_serial(struct api_call *call)
 							  : "this console has no path");
 	handle_done(call, ret, &err);
 }
+
+void handle_v1_put_rtc(struct api_call *call)
+{
+	struct error err;
+	int ret = control_put_rtc(call->api->vm, call->params, &err);
+
+	handle_done(call, ret, &err);
+}

@@ -38,6 +38,12 @@ static const struct field_name console_names[] = {
 	{ "Socket", CONSOLE_SOCKET }, { "None", CONSOLE_NONE }, { 0 },
 };
 
+static const struct field_name lost_ticks_names[] = {
+	{ "slew", RTC_LOST_TICKS_SLEW },
+	{ "discard", RTC_LOST_TICKS_DISCARD },
+	{ 0 },
+};
+
 static const struct field_name level_names[] = {
 	{ "Off", LOG_LEVEL_OFF },     { "Trace", LOG_LEVEL_TRACE },  { "Debug", LOG_LEVEL_DEBUG },
 	{ "Info", LOG_LEVEL_INFO },   { "Warn", LOG_LEVEL_WARN },    { "Warning", LOG_LEVEL_WARN },
@@ -195,6 +201,14 @@ static const struct field console_fields[] = {
 const struct field_table console_table =
 	FIELD_TABLE("struct Serial", struct serial_config, console_fields);
 
+static const struct field rtc_fields[] = {
+	F_ENUM("lost_ticks", struct rtc_config, lost_ticks, enum rtc_lost_ticks, lost_ticks_names,
+	       .flags = FIELD_REQUIRED),
+};
+
+const struct field_table rtc_table =
+	FIELD_TABLE("struct Rtc", struct rtc_config, rtc_fields);
+
 static const struct logger_config logger_defaults = { .level = LOG_LEVEL_INFO };
 
 static const struct field logger_fields[] = {
@@ -276,6 +290,9 @@ static const struct field config_document_fields[] = {
 		 F_HAS(struct config_document, vm.has_entropy)),
 	F_REFUSED("pmem", FIELD_LIST),
 	F_REFUSED("memory-hotplug", FIELD_NULL),
+	/* ours, and not in what is shown */
+	F_OBJECT("rtc", struct config_document, vm.rtc, struct rtc_config, rtc_table,
+		 .flags = FIELD_SILENT, F_HAS(struct config_document, has_rtc)),
 };
 
 const struct field_table config_document_table =

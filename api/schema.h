@@ -47,6 +47,7 @@ struct net_patch {
 struct config_document {
 	struct vm_config vm;
 	bool has_machine;
+	bool has_rtc;
 };
 
 extern const struct field_table machine_table;
@@ -58,6 +59,7 @@ extern const struct field_table net_patch_table;
 extern const struct field_table entropy_table;
 extern const struct field_table serial_table;   /* as Firecracker has it */
 extern const struct field_table console_table;  /* ours: every kind of console */
+extern const struct field_table rtc_table;
 extern const struct field_table logger_table;
 extern const struct field_table metrics_table;
 extern const struct field_table action_table;

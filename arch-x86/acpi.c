@@ -48,7 +48,6 @@
 #define FLAG_NO_FIXED_RTC BIT(6)
 #define FLAG_RESET_REG BIT(10)
 #define FLAG_HW_REDUCED BIT(20)
-#define RTC_CENTURY 0x32 /* index of the byte */
 #define GAS_SYSTEM_IO 1
 #define GAS_BYTE_ACCESS 1
 
@@ -199,9 +198,9 @@ static void put_fadt(struct acpi_image *image)
 {
 	uint8_t fadt[FADT_SIZE] = { 0 };
 
-	fadt[FADT_DAY_ALARM] = 0; /* alarms have a time of day only */
-	fadt[FADT_MONTH_ALARM] = 0;
-	fadt[FADT_CENTURY] = RTC_CENTURY;
+	fadt[FADT_DAY_ALARM] = ACPI_RTC_DAY_ALARM;
+	fadt[FADT_MONTH_ALARM] = ACPI_RTC_MONTH_ALARM;
+	fadt[FADT_CENTURY] = ACPI_RTC_CENTURY;
 	store_le16(fadt + FADT_BOOT_ARCH, BOOT_ARCH_8042 | BOOT_ARCH_NO_VGA);
 	store_le32(fadt + FADT_FLAGS, FLAG_WBINVD | FLAG_PROC_C1 | FLAG_NO_POWER_BUTTON |
 					      FLAG_NO_SLEEP_BUTTON | FLAG_NO_FIXED_RTC |

@@ -16,6 +16,10 @@
 /* Written to the sleep control register for S5, and to the reset register. */
 #define ACPI_S5_SLEEP_TYPE 5
 #define ACPI_RESET_VALUE 1
+/* Indexes of the clock's bytes that guests find here only. */
+#define ACPI_RTC_CENTURY 0x32
+#define ACPI_RTC_DAY_ALARM 0x7d
+#define ACPI_RTC_MONTH_ALARM 0x7e
 
 struct acpi_config {
 	const struct topology *topology;

@@ -26,6 +26,10 @@ _Static_assert(ACPI_S5_SLEEP_TYPE == ACPI_PM_SLP_TYP_S5, "sleep type of S5");
 _Static_assert(ACPI_RESET_VALUE == ACPI_PM_RESET_VALUE, "reset value");
 _Static_assert(ACPI_PM_SLEEP_CONTROL == 0 && ACPI_PM_SLEEP_STATUS == 1 && ACPI_PM_RESET == 2,
 	       "register order");
+_Static_assert(ACPI_RTC_CENTURY == RTC_CMOS_CENTURY &&
+		       ACPI_RTC_DAY_ALARM == RTC_CMOS_DAY_ALARM &&
+		       ACPI_RTC_MONTH_ALARM == RTC_CMOS_MONTH_ALARM,
+	       "bytes of the clock");
 _Static_assert(LIMIT_VIRTIO_DEVICES == LAYOUT_VIRTIO_MAX, "a line for each virtio device");
 
 /* A device that is always there, or that the configuration switches on. */
@@ -55,7 +59,7 @@ static struct device *create_i8042(struct vm *vm, const struct irq_line *line, s
 
 static struct device *create_rtc(struct vm *vm, const struct irq_line *line, struct error *err)
 {
-	return rtc_cmos_create(&vm->env, line, err);
+	return rtc_cmos_create(&vm->env, &vm->config.rtc, line, err);
 }
 
 static struct device *create_acpi_pm(struct vm *vm, const struct irq_line *line,

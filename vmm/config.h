@@ -85,6 +85,16 @@ struct serial_config {
 	struct token_bucket_config rate_limiter; /* output bytes; over it they are dropped */
 };
 
+/* What becomes of periodic interrupts of the clock that a guest was too slow for. */
+enum rtc_lost_ticks {
+	RTC_LOST_TICKS_SLEW,    /* they are raised when the guest has time */
+	RTC_LOST_TICKS_DISCARD, /* they are dropped, as the chip drops them */
+};
+
+struct rtc_config {
+	enum rtc_lost_ticks lost_ticks;
+};
+
 struct logger_config {
 	char log_path[LIMIT_PATH];
 	char module[LIMIT_ID * 2 + 1];
@@ -107,6 +117,7 @@ struct vm_config {
 	uint32_t net_count;
 	struct entropy_config entropy;
 	struct serial_config serial;
+	struct rtc_config rtc;
 	struct logger_config logger;
 	struct metrics_config metrics;
 	bool has_boot_source;

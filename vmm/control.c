@@ -283,6 +283,15 @@ int control_put_serial(struct vm *vm, const struct serial_config *s, struct erro
 	return ret;
 }
 
+int control_put_rtc(struct vm *vm, const struct rtc_config *r, struct error *err)
+{
+	int ret = check_configuring(vm, err);
+
+	if (ret == 0)
+		vm->config.rtc = *r;
+	return ret;
+}
+
 int control_put_logger(struct vm *vm, const struct logger_config *l, struct error *err)
 {
 	int ret = l->log_path[0] ? log_set_target(l->log_path, err) : 0;

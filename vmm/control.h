@@ -77,6 +77,7 @@ int control_put_drive(struct vm *vm, const struct drive_config *d, struct error 
 int control_put_net(struct vm *vm, const struct net_config *n, struct error *err);
 int control_put_entropy(struct vm *vm, const struct entropy_config *e, struct error *err);
 int control_put_serial(struct vm *vm, const struct serial_config *s, struct error *err);
+int control_put_rtc(struct vm *vm, const struct rtc_config *r, struct error *err);
 /* any phase before the start for the API; the logger may be set again and again */
 int control_put_logger(struct vm *vm, const struct logger_config *l, struct error *err);
 int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct error *err);

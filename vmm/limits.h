@@ -47,6 +47,9 @@
 #define LIMIT_SERIAL_INPUT 64    /* bytes held for the guest: the receive FIFO */
 #define LIMIT_SERIAL_OUTPUT 16384 /* bytes held for a slow host side, then dropped and counted */
 
+/* Clock */
+#define LIMIT_RTC_BACKLOG 8192 /* periodic ticks kept for a slow guest: a second of the fastest */
+
 /* Files */
 #define LIMIT_KERNEL_BYTES (1ull << 30)
 #define LIMIT_ELF_PHDRS 128

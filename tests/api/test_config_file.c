@@ -80,6 +80,17 @@ static void parts_are_applied_in_their_order(void **state)
 	assert_string_equal(vm.config.drives[1].drive_id, "b");
 }
 
+static void the_clock_may_be_given_too(void **state)
+{
+	assert_int_equal(load("{\"drives\":[]," BOOT ",\"rtc\":null}"), 0);
+	assert_int_equal(vm.call_count, 1);
+	assert_int_equal(load("{\"drives\":[]," BOOT ",\"rtc\":{\"lost_ticks\":\"discard\"}}"), 0);
+	assert_string_equal(vm.calls[1], "put_rtc");
+	assert_int_equal(vm.config.rtc.lost_ticks, RTC_LOST_TICKS_DISCARD);
+	assert_int_equal(load("{\"drives\":[]," BOOT ",\"rtc\":{\"lost_ticks\":\"none\"}}"), -EINVAL);
+	assert_non_null(strstr(err.text, "Invalid JSON: "));
+}
+
 static void nulls_stand_for_absent_parts(void **state)
 {
 	assert_int_equal(load("{\"balloon\":null,\"drives\":[]," BOOT ",\"cpu-config\":null,"
@@ -185,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(smallest_file_has_drives_and_boot_source),
 		TEST(parts_are_applied_in_their_order),
+		TEST(the_clock_may_be_given_too),
 		TEST(nulls_stand_for_absent_parts),
 		TEST(unknown_parts_are_passed_over),
 		TEST(parts_of_other_versions_are_refused),

@@ -44,6 +44,7 @@ static const struct sample {
 	{ "GET /v1/locks", "/v1/locks", NULL, 0 },
 	{ "PUT /v1/locks", "/v1/locks", "{\"profiling\":false}", 0 },
 	{ "PUT /v1/serial", "/v1/serial", "{\"console\":\"None\"}", 0 },
+	{ "PUT /v1/rtc", "/v1/rtc", "{\"lost_ticks\":\"slew\"}", 0 },
 };
 
 #define SAMPLES (sizeof(samples) / sizeof(samples[0]))
@@ -395,6 +396,22 @@ static void v1_serial_wants_a_path_only_where_there_is_one(void **state)
 	assert_string_equal(w->vm.config.serial.path, "x");
 }
 
+static void v1_rtc_takes_each_policy_and_no_other(void **state)
+{
+	struct wire *w = *state;
+
+	assert_int_equal(w->vm.config.rtc.lost_ticks, RTC_LOST_TICKS_SLEW);
+	assert_int_equal(wire_send(w, "PUT /v1/rtc", "{\"lost_ticks\":\"discard\"}"), 204);
+	assert_int_equal(w->vm.config.rtc.lost_ticks, RTC_LOST_TICKS_DISCARD);
+	assert_int_equal(wire_send(w, "PUT /v1/rtc", "{\"lost_ticks\":\"Slew\"}"), 422);
+	assert_int_equal(wire_send(w, "PUT /v1/rtc", "{}"), 422);
+	assert_int_equal(w->vm.config.rtc.lost_ticks, RTC_LOST_TICKS_DISCARD);
+	assert_int_equal(wire_send(w, "PUT /v1/rtc", "{\"lost_ticks\":\"slew\"}"), 204);
+	assert_int_equal(w->vm.config.rtc.lost_ticks, RTC_LOST_TICKS_SLEW);
+	assert_int_equal(wire_send(w, "GET /vm/config", NULL), 200);
+	assert_null(strstr(w->body, "rtc"));
+}
+
 static void cut_text_stays_valid_utf8(void **state)
 {
 	struct wire *w = *state;
@@ -435,6 +452,7 @@ int main(void)
 		TEST(v1_vcpus_show_exits_by_reason),
 		TEST(v1_devices_show_place_and_thread),
 		TEST(v1_serial_wants_a_path_only_where_there_is_one),
+		TEST(v1_rtc_takes_each_policy_and_no_other),
 		TEST(cut_text_stays_valid_utf8),
 	};
 

@@ -102,6 +102,15 @@ static void fadt_is_hardware_reduced(void **state)
 	assert_int_equal(load_le32(f + 76), 0); /* no timer */
 }
 
+/* FADT offsets 106 to 108: the clock's bytes (ACPI 6.4, 5.2.9). */
+static void fadt_tells_where_the_clock_has_century_and_date_of_the_alarm(void **state)
+{
+	static const uint8_t indexes[] = { 0x7d, 0x7e, 0x32 };
+
+	assert_int_equal(build(1, false, 0), 0);
+	assert_memory_equal(table(ACPI_FADT) + 106, indexes, 3);
+}
+
 static void fadt_has_sleep_and_reset_ports(void **state)
 {
 	static const uint8_t io_byte[] = { 1, 8, 0, 1 };
@@ -328,6 +337,7 @@ int main(void)
 		TEST(headers_tell_signature_and_length),
 		TEST(tables_point_at_each_other),
 		TEST(fadt_is_hardware_reduced),
+		TEST(fadt_tells_where_the_clock_has_century_and_date_of_the_alarm),
 		TEST(fadt_has_sleep_and_reset_ports),
 		TEST(fadt_tells_which_legacy_devices_there_are),
 		TEST(madt_has_the_topologys_ids),

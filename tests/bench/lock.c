@@ -30,7 +30,7 @@ __attribute__((noinline)) static void pair_mutex(void)
 
 __attribute__((noinline)) static void pair_bare(void) TSA_UNCHECKED
 {
-	if (__builtin_expect(!lock_try(&lock, LOCK_FREE), 0))
+	if (__builtin_expect(!lock_change(&lock, LOCK_FREE), 0))
 		lock_wait(&lock, LOCK_SITE);
 	__asm__ volatile("" : : : "memory");
 	lock_release(&lock);

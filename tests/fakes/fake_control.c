@@ -194,6 +194,15 @@ int control_put_serial(struct vm *vm, const struct serial_config *s, struct erro
 	return ret;
 }
 
+int control_put_rtc(struct vm *vm, const struct rtc_config *r, struct error *err)
+{
+	int ret = note(vm, "put_rtc", err);
+
+	if (ret == 0)
+		vm->config.rtc = *r;
+	return ret;
+}
+
 int control_put_logger(struct vm *vm, const struct logger_config *l, struct error *err)
 {
 	int ret = note(vm, "put_logger", err);

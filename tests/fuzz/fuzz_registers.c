@@ -66,17 +66,19 @@ static void place(struct machine *m, uint64_t base, uint64_t ports, const struct
 static void build(struct machine *m)
 {
 	static const struct serial_config none = { .console = CONSOLE_NONE };
+	static const struct rtc_config slew = { 0 };
 	const struct irq_line serial = { .ops = &irq_ops, .chip = m, .gsi = 4 };
 	const struct irq_line keyboard = { .ops = &irq_ops, .chip = m, .gsi = 1 };
 	const struct irq_line alarm = { .ops = &irq_ops, .chip = m, .gsi = 8 };
-	const struct rtc_clock clock = { .now_ns = clock_now, .arg = m };
+	const struct rtc_clock clock = { .wall_ns = clock_now, .monotonic_ns = clock_now,
+					 .arg = m };
 	const struct device_env env = { 0 };
 
 	bus_init(&m->bus);
 	m->uart = uart16550_create(&env, &none, &serial, NULL);
 	m->kbc = i8042_create(&env, &keyboard, NULL);
 	m->pm = acpi_pm_create(&env, NULL);
-	m->rtc = rtc_cmos_create_with_clock(&env, &alarm, &clock, NULL);
+	m->rtc = rtc_cmos_create_with_clock(&env, &slew, &alarm, &clock, NULL);
 	require(m->uart && m->kbc && m->pm && m->rtc);
 	place(m, PORT_UART, 8, &uart16550_bus_ops, m->uart);
 	place(m, PORT_KBC, 5, &i8042_bus_ops, m->kbc);

@@ -273,6 +273,7 @@ static void the_configuration_is_frozen_during_the_start(void **state)
 	struct machine_config m = { .vcpu_count = 1, .mem_size_mib = 64 };
 	struct entropy_config e = { 0 };
 	struct serial_config s = { 0 };
+	struct rtc_config rtc = { 0 };
 
 	vm_start(r->vm, vm_rig_done, r);
 	assert_int_equal(control_put_machine(r->vm, &m, &err), -EBUSY);
@@ -281,6 +282,7 @@ static void the_configuration_is_frozen_during_the_start(void **state)
 	assert_int_equal(put_net(r, "eth0", 1), -EBUSY);
 	assert_int_equal(control_put_entropy(r->vm, &e, &err), -EBUSY);
 	assert_int_equal(control_put_serial(r->vm, &s, &err), -EBUSY);
+	assert_int_equal(control_put_rtc(r->vm, &rtc, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "starting"));
 	assert_int_equal(r->backends_open, 0);
 	vm_rig_run_until(r, 1);

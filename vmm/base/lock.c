@@ -131,7 +131,7 @@ static void let_go(struct lock *l)
 
 static void take_again(struct lock *l)
 {
-	if (!lock_try(l, LOCK_FREE))
+	if (!lock_change(l, LOCK_FREE))
 		take_or_sleep(l);
 }
 

@@ -29,6 +29,7 @@
 #define TSA_CAPABILITY(name) __attribute__((capability(name)))
 #define TSA_REQUIRES(l) __attribute__((requires_capability(l)))
 #define TSA_ACQUIRES(l) __attribute__((acquire_capability(l)))
+#define TSA_TRIES(l) __attribute__((try_acquire_capability(true, l)))
 #define TSA_RELEASES(l) __attribute__((release_capability(l)))
 #define TSA_EXCLUDES(l) __attribute__((locks_excluded(l)))
 #define TSA_GUARDED __attribute__((guarded_var))
@@ -37,6 +38,7 @@
 #define TSA_CAPABILITY(name)
 #define TSA_REQUIRES(l)
 #define TSA_ACQUIRES(l)
+#define TSA_TRIES(l)
 #define TSA_RELEASES(l)
 #define TSA_EXCLUDES(l)
 #define TSA_GUARDED
@@ -114,6 +116,8 @@ void lock_cond_broadcast(struct lock_cond *c);
 /* Any thread. Take the lock; only in ascending order of levels. */
 #define lock_take(l) lock_take_at((l), LOCK_SITE)
 static inline void lock_take_at(struct lock *l, const struct lock_site *site) TSA_ACQUIRES(*l);
+/* The same if nobody holds it; never waits. False: it is not held. */
+static inline bool lock_try(struct lock *l) TSA_TRIES(*l);
 static inline void lock_release(struct lock *l) TSA_RELEASES(*l);
 
 /* Waits for a signal; may wake without one. The lock is held before and after. */
@@ -201,7 +205,8 @@ void lock_order_push(const struct lock *l);
 void lock_order_pop(const struct lock *l);
 #endif
 
-static inline bool lock_try(struct lock *l, uint32_t expected)
+/* From the expected word to LOCK_HELD. */
+static inline bool lock_change(struct lock *l, uint32_t expected)
 {
 	return atomic_compare_exchange_strong_explicit(&l->word, &expected, LOCK_HELD,
 						       memory_order_acquire,
@@ -212,12 +217,22 @@ static inline void lock_take_at(struct lock *l, const struct lock_site *site) TS
 {
 	lock_order_push(l);
 	/* A load instead of a constant: all that the profiler costs while it is off. */
-	if (lock_try(l, atomic_load_explicit(&lock_expected, memory_order_relaxed)))
+	if (lock_change(l, atomic_load_explicit(&lock_expected, memory_order_relaxed)))
 		return;
-	if (__builtin_expect(lock_try(l, LOCK_FREE), 1))
+	if (__builtin_expect(lock_change(l, LOCK_FREE), 1))
 		atomic_fetch_add_explicit(&l->profile.takes, 1, memory_order_relaxed);
 	else
 		lock_wait(l, site);
+}
+
+static inline bool lock_try(struct lock *l) TSA_UNCHECKED
+{
+	if (!lock_change(l, LOCK_FREE))
+		return false;
+	lock_order_push(l);
+	if (atomic_load_explicit(&lock_expected, memory_order_relaxed) != LOCK_FREE)
+		atomic_fetch_add_explicit(&l->profile.takes, 1, memory_order_relaxed);
+	return true;
 }
 
 static inline void lock_release(struct lock *l) TSA_UNCHECKED

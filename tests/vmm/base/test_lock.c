@@ -266,6 +266,24 @@ static void a_lock_that_was_waited_for_counts_as_taken(void **state)
 	assert_int_equal(takes_of("device"), 2);
 }
 
+static void trying_takes_a_free_lock_and_never_waits(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t holder;
+
+	lock_set_profiling(true);
+	assert_true(lock_try(&f->device));
+	lock_release(&f->device);
+	lock_set_profiling(false);
+	pthread_create(&holder, NULL, hold_for_a_while, f);
+	while (!atomic_load(&f->held))
+		usleep(100);
+	assert_false(lock_try(&f->device));
+	pthread_join(holder, NULL);
+	assert_int_equal(takes_of("device"), 1);
+	assert_int_equal(lock_report_waits(NULL, 0), 0);
+}
+
 static void a_reset_forgets_waits_and_takes(void **state)
 {
 	struct fixture *f = *state;
@@ -427,6 +445,7 @@ int main(void)
 		T(reports_have_the_longest_wait_first_and_say_what_is_left_out),
 		T(takes_are_counted_while_profiling_only),
 		T(a_lock_that_was_waited_for_counts_as_taken),
+		T(trying_takes_a_free_lock_and_never_waits),
 		T(a_reset_forgets_waits_and_takes),
 	};
 
