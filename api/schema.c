@@ -255,6 +255,15 @@ static const struct field vm_v1_fields[] = {
 
 const struct field_table vm_v1_table = FIELD_TABLE("struct Vm", struct vm_params, vm_v1_fields);
 
+static const struct field locks_fields[] = {
+	F_BOOL("profiling", struct locks_params, profiling,
+	       F_HAS(struct locks_params, has_profiling)),
+	F_BOOL("reset", struct locks_params, reset),
+};
+
+const struct field_table locks_table =
+	FIELD_TABLE("struct Locks", struct locks_params, locks_fields);
+
 /* The whole configuration */
 
 static const struct field config_document_fields[] = {

@@ -23,6 +23,12 @@ struct vm_params {
 	enum api_vm_target state;
 };
 
+struct locks_params {
+	bool profiling;
+	bool has_profiling;
+	bool reset;
+};
+
 /* What PATCH may change of a drive. */
 struct drive_patch {
 	char drive_id[LIMIT_ID + 1];
@@ -59,6 +65,7 @@ extern const struct field_table metrics_table;
 extern const struct field_table action_table;
 extern const struct field_table vm_table;    /* Paused, Resumed */
 extern const struct field_table vm_v1_table; /* and Stopped */
+extern const struct field_table locks_table;
 extern const struct field_table config_document_table;
 
 /* Bit of `cpu_template` in what was given of machine_table: its use is deprecated. */

@@ -39,6 +39,7 @@ struct board_row {
 	uint64_t size;
 	uint8_t max_access;
 	int32_t gsi;
+	uint8_t coalesced; /* ports from the first on whose writes wait for the next exit */
 	const struct bus_ops *ops;
 	struct device *(*create)(struct vm *vm, const struct irq_line *line, struct error *err);
 };
@@ -74,18 +75,18 @@ static struct device *create_boot_timer(struct vm *vm, const struct irq_line *li
 }
 
 static const struct board_row rows[] = {
-	{ BUS_PIO, LAYOUT_SERIAL_PORT, LAYOUT_SERIAL_PORTS, 1, LAYOUT_GSI_SERIAL,
+	{ BUS_PIO, LAYOUT_SERIAL_PORT, LAYOUT_SERIAL_PORTS, 1, LAYOUT_GSI_SERIAL, 0,
 	  &uart16550_bus_ops, create_serial },
-	{ BUS_PIO, LAYOUT_I8042_PORT, LAYOUT_I8042_PORTS, 1, LAYOUT_GSI_I8042,
+	{ BUS_PIO, LAYOUT_I8042_PORT, LAYOUT_I8042_PORTS, 1, LAYOUT_GSI_I8042, 0,
 	  &i8042_bus_ops, create_i8042 },
-	{ BUS_PIO, LAYOUT_RTC_PORT, LAYOUT_RTC_PORTS, 1, LAYOUT_GSI_RTC, &rtc_cmos_bus_ops,
-	  create_rtc },
-	{ BUS_PIO, LAYOUT_ACPI_PM_PORT, LAYOUT_ACPI_PM_PORTS, 1, NO_GSI,
+	{ BUS_PIO, LAYOUT_RTC_PORT, LAYOUT_RTC_PORTS, 1, LAYOUT_GSI_RTC, 1, /* the index */
+	  &rtc_cmos_bus_ops, create_rtc },
+	{ BUS_PIO, LAYOUT_ACPI_PM_PORT, LAYOUT_ACPI_PM_PORTS, 1, NO_GSI, 0,
 	  &acpi_pm_bus_ops, create_acpi_pm },
 };
 
 static const struct board_row boot_timer_row = {
-	BUS_MMIO, LAYOUT_BOOT_TIMER, LAYOUT_BOOT_TIMER_BYTES, 8, NO_GSI,
+	BUS_MMIO, LAYOUT_BOOT_TIMER, LAYOUT_BOOT_TIMER_BYTES, 8, NO_GSI, 0,
 	&boot_timer_bus_ops, create_boot_timer,
 };
 
@@ -121,6 +122,17 @@ static int place(struct vm *vm, enum bus_kind kind, struct bus_region region, in
 	return bus_add(&vm->bus, kind, &region, err);
 }
 
+static int coalesce(struct vm *vm, enum bus_kind kind, uint64_t address, uint32_t bytes,
+		    struct error *err)
+{
+	int ret = kvm_coalesced_add(&vm->coalesced, kind, address, bytes);
+
+	if (ret < 0)
+		return error_set_errno(err, ret, "port 0x%llx: KVM_REGISTER_COALESCED_MMIO",
+				       (unsigned long long)address);
+	return 0;
+}
+
 static int place_row(struct vm *vm, const struct board_row *row, struct error *err)
 {
 	struct bus_region region = {
@@ -132,12 +144,16 @@ static int place_row(struct vm *vm, const struct board_row *row, struct error *e
 	};
 	struct irq_line line;
 	struct device *d;
+	int ret;
 
 	vm_irq_line_init(vm, &line, row->gsi == NO_GSI ? 0 : (uint32_t)row->gsi);
 	d = row->create(vm, &line, err);
 	if (!d)
 		return err->code;
-	return place(vm, row->kind, region, row->gsi, d, err);
+	ret = place(vm, row->kind, region, row->gsi, d, err);
+	if (ret == 0 && row->coalesced)
+		ret = coalesce(vm, row->kind, row->base, row->coalesced, err);
+	return ret;
 }
 
 /* Gives a virtio device its registers and its line. Owns `d`. */
@@ -215,6 +231,10 @@ int arch_board_build(struct vm *vm, struct error *err)
 		if (ret < 0)
 			return ret;
 	}
+	/* What guests write to for the delay of it; nobody answers. */
+	ret = coalesce(vm, BUS_PIO, LAYOUT_DELAY_PORT, 1, err);
+	if (ret < 0)
+		return ret;
 	if (vm->config.boot_timer) {
 		ret = place_row(vm, &boot_timer_row, err);
 		if (ret < 0)

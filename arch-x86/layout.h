@@ -61,6 +61,7 @@
 #define LAYOUT_I8042_PORTS 5
 #define LAYOUT_RTC_PORT 0x70
 #define LAYOUT_RTC_PORTS 2
+#define LAYOUT_DELAY_PORT 0x80 /* POST codes; Linux writes to it to pass the time */
 #define LAYOUT_SERIAL_PORT 0x3F8
 #define LAYOUT_SERIAL_PORTS 8
 #define LAYOUT_ACPI_PM_PORT 0x600 /* +0 sleep control, +1 sleep status, +2 reset */

@@ -235,17 +235,18 @@ void console_unquiesce(struct console *c)
 
 /* ---- start and end ------------------------------------------------------------------------ */
 
-int console_init(struct console *c, const struct serial_config *config, struct lock *lock,
-		 const struct console_ops *ops, void *user, struct error *err)
+int console_init(struct console *c, const char *id, const struct serial_config *config,
+		 struct lock *lock, const struct console_ops *ops, void *user, struct error *err)
 {
 	const struct token_bucket_config *bucket = &config->rate_limiter;
 	int ret;
 
+	c->id = id;
 	c->ops = ops;
 	c->user = user;
 	c->lock = lock;
 	c->wake_fd = -EBADF;
-	lock_cond_init(&c->has_room, "console room", "");
+	lock_cond_init(&c->has_room, "console room", id);
 	c->is_limited = bucket->present && bucket->size && bucket->refill_time_ms;
 	if (c->is_limited)
 		ratelimit_init(&c->limiter, bucket->size, ratelimit_ns_of_ms(bucket->refill_time_ms),
@@ -283,14 +284,14 @@ static void attach_on_thread(void *arg)
 		serve_input(c);
 }
 
-int console_start(struct console *c, const char *id, struct error *err)
+int console_start(struct console *c, struct error *err)
 {
 	struct attach a = { .console = c, .err = err };
 	int ret;
 
 	if (!c->is_open)
 		return 0;
-	c->thread = device_thread_new(id, err);
+	c->thread = device_thread_new(c->id, err);
 	if (!c->thread)
 		return -ENOMEM;
 	ret = device_thread_call(c->thread, attach_on_thread, &a);

@@ -45,6 +45,7 @@ struct console_metrics {
 
 struct console {
 	/* constant after console_start() */
+	const char *id; /* the device's */
 	const struct console_ops *ops;
 	void *user;
 	struct lock *lock; /* the device's */
@@ -80,10 +81,10 @@ struct console {
 };
 
 /* Opens the chardev. `c` is zeroed memory; console_fini() is due, also if it failed. */
-int console_init(struct console *c, const struct serial_config *config, struct lock *lock,
-		 const struct console_ops *ops, void *user, struct error *err);
+int console_init(struct console *c, const char *id, const struct serial_config *config,
+		 struct lock *lock, const struct console_ops *ops, void *user, struct error *err);
 /* Main thread: starts the device's thread, unless there is no console. */
-int console_start(struct console *c, const char *id, struct error *err);
+int console_start(struct console *c, struct error *err);
 /* Main thread, vCPUs gone: writes what is left, for a bounded time; stops the thread. */
 void console_fini(struct console *c);
 

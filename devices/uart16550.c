@@ -447,7 +447,7 @@ static const struct console_ops console_ops = {
 static int uart_start(struct device *d, struct error *err)
 {
 	struct uart *u = to_uart(d);
-	int ret = console_start(&u->console, d->id, err);
+	int ret = console_start(&u->console, err);
 
 	d->thread = u->console.thread;
 	return ret;
@@ -520,7 +520,7 @@ struct device *uart16550_create(const struct device_env *env, const struct seria
 	lock_init(&u->lock, LOCK_LEVEL_DEVICE, "uart16550", u->dev.id);
 	u->fifo = (struct ring){ .size = UART_FIFO, .bytes = u->fifo_bytes };
 	u->input = (struct ring){ .size = LIMIT_SERIAL_INPUT, .bytes = u->input_bytes };
-	ret = console_init(&u->console, config, &u->lock, &console_ops, u, err);
+	ret = console_init(&u->console, u->dev.id, config, &u->lock, &console_ops, u, err);
 	if (ret == 0 && env->metrics) {
 		ret = metrics_add_group(env->metrics, "uart", uart_fields, &u->console.counts);
 		if (ret < 0)

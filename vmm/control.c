@@ -95,7 +95,7 @@ int control_get_vcpu(const struct vm *vm, size_t index, struct control_vcpu_info
 		.exits = metric_read(&v->interrupted),
 	};
 	for (reason = 0; reason < VCPU_EXIT_REASONS; reason++)
-		ret->exits += metric_read(&v->exits[reason]);
+		ret->exits += vcpu_exits(v, reason);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ void control_vcpu_exits(const struct vm *vm, size_t index,
 		return;
 	v = vm->vcpus[index];
 	for (reason = 0; reason < VCPU_EXIT_REASONS; reason++) {
-		uint64_t count = metric_read(&v->exits[reason]);
+		uint64_t count = vcpu_exits(v, reason);
 		const char *name = vcpu_exit_name(reason);
 
 		if (!name)

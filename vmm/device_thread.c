@@ -1,6 +1,6 @@
 /*
  * Device threads. Threads: made and joined on main; the loop runs on its own.
- * Locks: one of level LOG (a leaf) per call that is waited for, on the caller's stack.
+ * Locks: one of level LOG (a leaf) a thread, for the calls that are waited for.
  */
 #include "vmm/device_thread.h"
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "vmm/base/big_lock.h"
 #include "vmm/base/lock.h"
 #include "vmm/base/thread.h"
 #include "vmm/limits.h"
@@ -21,6 +22,9 @@ struct device_thread {
 	pthread_t thread;
 	bool started;
 	_Atomic pid_t tid;
+	char id[LIMIT_ID + 1]; /* the name of what follows, too */
+	struct lock lock;
+	struct lock_cond call_done; /* one of the calls; several may be waited for */
 };
 
 static void *thread_main(void *arg)
@@ -42,12 +46,20 @@ struct device_thread *device_thread_new(const char *id, struct error *err)
 	char name[LIMIT_ID + 8];
 	int ret;
 
-	if (t)
-		t->loop = event_loop_new();
-	if (!t || !t->loop) {
+	if (!t) {
+		error_set(err, -ENOMEM, "device %s: no memory for its thread", id);
+		return NULL;
+	}
+	snprintf(t->id, sizeof(t->id), "%s", id);
+	lock_init(&t->lock, LOCK_LEVEL_LOG, "device call", t->id);
+	lock_cond_init(&t->call_done, "device call", t->id);
+	t->loop = event_loop_new();
+	if (!t->loop) {
 		error_set(err, -ENOMEM, "device %s: no memory for its event loop", id);
 		return device_thread_free(t);
 	}
+	if (big_lock_is_on())
+		event_loop_set_big_lock(t->loop);
 	snprintf(name, sizeof(name), "dev %s", id);
 	ret = thread_start(&t->thread, name, thread_main, t);
 	t->started = ret == 0;
@@ -69,6 +81,8 @@ struct device_thread *device_thread_free(struct device_thread *t)
 		pthread_join(t->thread, NULL);
 	}
 	event_loop_free(t->loop);
+	lock_cond_fini(&t->call_done);
+	lock_fini(&t->lock);
 	free(t);
 	return NULL;
 }
@@ -85,36 +99,34 @@ pid_t device_thread_tid(const struct device_thread *t)
 
 struct call {
 	struct event_post post;
+	struct device_thread *thread;
 	event_fn fn;
 	void *arg;
-	struct lock lock;
-	struct lock_cond done_cond;
 	bool done TSA_GUARDED;
 };
 
+/* The caller may take its frame away as soon as it can see `done`. */
 static void run_call(void *arg)
 {
 	struct call *c = arg;
+	struct device_thread *t = c->thread;
 
 	c->fn(c->arg);
-	lock_take(&c->lock);
+	lock_take(&t->lock);
 	c->done = true;
-	lock_cond_signal(&c->done_cond);
-	lock_release(&c->lock);
+	lock_cond_broadcast(&t->call_done);
+	lock_release(&t->lock);
 }
 
-int device_thread_call(struct device_thread *t, event_fn fn, void *arg)
+int device_thread_call_at(struct device_thread *t, event_fn fn, void *arg,
+			  const struct lock_site *site)
 {
-	struct call c = { .fn = fn, .arg = arg };
+	struct call c = { .thread = t, .fn = fn, .arg = arg };
 
-	lock_init(&c.lock, LOCK_LEVEL_LOG, "device call", "");
-	lock_cond_init(&c.done_cond, "device call", "");
 	event_loop_post_node(t->loop, &c.post, run_call, &c);
-	lock_take(&c.lock);
+	lock_take_at(&t->lock, site);
 	while (!c.done)
-		lock_cond_wait(&c.done_cond, &c.lock);
-	lock_release(&c.lock);
-	lock_cond_fini(&c.done_cond);
-	lock_fini(&c.lock);
+		lock_cond_wait_at(&t->call_done, &t->lock, site);
+	lock_release(&t->lock);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "vmm/base/error.h"
+#include "vmm/base/lock.h"
 #include "vmm/event_loop.h"
 
 struct device_thread;
@@ -25,8 +26,10 @@ pid_t device_thread_tid(const struct device_thread *t);
 /*
  * Any thread but its own: runs `fn(arg)` on the thread and waits for it. For
  * the few places where the guest must not go on before the device has stopped
- * (reset) and for destruction. -ENOMEM, or 0.
+ * (reset) and for destruction. The wait is charged to the call site. -ENOMEM, or 0.
  */
-int device_thread_call(struct device_thread *t, event_fn fn, void *arg);
+#define device_thread_call(t, fn, arg) device_thread_call_at((t), (fn), (arg), LOCK_SITE)
+int device_thread_call_at(struct device_thread *t, event_fn fn, void *arg,
+			  const struct lock_site *site);
 
 #endif

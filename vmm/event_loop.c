@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "vmm/base/big_lock.h"
 #include "vmm/base/fd.h"
 
 struct event_loop {
@@ -19,6 +20,7 @@ struct event_loop {
 	struct event_base *base;
 	int wake_fd;
 	struct event_source *wake;
+	bool big_lock;
 
 	/* its thread only */
 	struct event_source *sources;
@@ -97,6 +99,11 @@ undo:
 	if (config)
 		event_config_free(config);
 	return event_loop_free(loop);
+}
+
+void event_loop_set_big_lock(struct event_loop *loop)
+{
+	loop->big_lock = true;
 }
 
 void event_loop_drop_posts(struct event_loop *loop)
@@ -202,13 +209,30 @@ static struct event_source *source_begin(struct event_source *source, struct eve
 	return source;
 }
 
+/* Around each call-back, which may free its source. Posted calls come by on_wake(). */
+
+static struct event_loop *begin(const struct event_source *source)
+{
+	if (source->loop->big_lock)
+		big_lock_take();
+	return source->loop;
+}
+
+static void end(const struct event_loop *loop)
+{
+	if (loop->big_lock)
+		big_lock_release();
+}
+
 static void on_fd(evutil_socket_t fd, short what, void *arg)
 {
 	struct event_source *source = arg;
 	unsigned events = (what & EV_READ ? EVENT_READABLE : 0) |
 			  (what & EV_WRITE ? EVENT_WRITABLE : 0);
+	struct event_loop *loop = begin(source);
 
 	source->fn.fd(source->arg, fd, events);
+	end(loop);
 }
 
 struct event_source *event_loop_add_fd(struct event_loop *loop, int fd, unsigned events,
@@ -230,8 +254,10 @@ struct event_source *event_loop_add_fd(struct event_loop *loop, int fd, unsigned
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct event_source *source = arg;
+	struct event_loop *loop = begin(source);
 
 	source->fn.timer(source->arg);
+	end(loop);
 }
 
 struct event_source *event_loop_add_timer(struct event_loop *loop, event_fn fn, void *arg)
@@ -247,8 +273,10 @@ struct event_source *event_loop_add_timer(struct event_loop *loop, event_fn fn, 
 static void on_signal(evutil_socket_t signo, short what, void *arg)
 {
 	struct event_source *source = arg;
+	struct event_loop *loop = begin(source);
 
 	source->fn.signal(source->arg, signo);
+	end(loop);
 }
 
 struct event_source *event_loop_add_signal(struct event_loop *loop, int signo, event_signal_fn fn,

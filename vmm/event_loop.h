@@ -5,7 +5,8 @@
  * Threads: a loop belongs to the thread that runs it; everything here is
  * called on that thread, except event_loop_post() and event_loop_stop(),
  * which any thread may call.
- * Locks: none; posted calls go through a lock-free list and an eventfd.
+ * Locks: none; posted calls go through a lock-free list and an eventfd. Under
+ * --big-lock the call-backs of a device's loop run with the big lock held.
  */
 #ifndef LULL_EVENT_LOOP_H
 #define LULL_EVENT_LOOP_H
@@ -35,6 +36,9 @@ struct event_post {
 struct event_loop *event_loop_new(void);
 /* NULL allowed. Sources that are left are freed with it; posted calls are dropped. */
 struct event_loop *event_loop_free(struct event_loop *loop);
+
+/* Before it runs: each call-back, posted ones as well, is to hold the big lock, which is on. */
+void event_loop_set_big_lock(struct event_loop *loop);
 
 /* Runs until event_loop_stop(). */
 void event_loop_run(struct event_loop *loop);

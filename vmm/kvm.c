@@ -150,6 +150,14 @@ int kvm_ioeventfd(struct kvm_fd vm, bool pio, uint64_t address, uint32_t width, 
 	return kvm_ioctl_ptr(vm, KVM_IOEVENTFD, &ioeventfd);
 }
 
+int kvm_coalesced_zone(struct kvm_fd vm, bool pio, uint64_t address, uint32_t bytes, bool on)
+{
+	struct kvm_coalesced_mmio_zone zone = { .addr = address, .size = bytes, .pio = pio };
+
+	return on ? kvm_ioctl_ptr(vm, KVM_REGISTER_COALESCED_MMIO, &zone) :
+		    kvm_ioctl_ptr(vm, KVM_UNREGISTER_COALESCED_MMIO, &zone);
+}
+
 int kvm_create_vcpu(struct kvm_fd vm, uint32_t id, struct kvm_fd *ret_vcpu)
 {
 	int fd = kvm_ioctl_val(vm, KVM_CREATE_VCPU, id);
@@ -174,9 +182,4 @@ void kvm_unmap_run(struct kvm_fd vcpu, struct kvm_run *run, size_t bytes)
 {
 	if (run)
 		vcpu.ops->munmap(run, bytes);
-}
-
-int kvm_vcpu_run(struct kvm_fd vcpu)
-{
-	return vcpu.ops->ioctl(vcpu.fd, KVM_RUN, NULL) < 0 ? -errno : 0;
 }

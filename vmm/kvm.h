@@ -12,6 +12,7 @@
 #ifndef LULL_KVM_H
 #define LULL_KVM_H
 
+#include <errno.h>
 #include <linux/kvm.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,12 +74,22 @@ int kvm_irq_line(struct kvm_fd vm, uint32_t gsi, bool level) KVM_RESULT;
 int kvm_irqfd(struct kvm_fd vm, uint32_t gsi, int fd, bool assign) KVM_RESULT;
 int kvm_ioeventfd(struct kvm_fd vm, bool pio, uint64_t address, uint32_t width, uint64_t value,
 		  int fd, bool assign) KVM_RESULT;
+/*
+ * Writes that lie in [address, address + bytes), of ports or of guest memory,
+ * are put in the VM's ring from now on, or are exits again. Ports need
+ * KVM_CAP_COALESCED_PIO: a kernel without it takes them for memory.
+ */
+int kvm_coalesced_zone(struct kvm_fd vm, bool pio, uint64_t address, uint32_t bytes,
+		       bool on) KVM_RESULT;
 int kvm_create_vcpu(struct kvm_fd vm, uint32_t id, struct kvm_fd *ret_vcpu) KVM_RESULT;
 
 /* vCPU */
 int kvm_map_run(struct kvm_fd vcpu, size_t bytes, struct kvm_run **ret_run) KVM_RESULT;
 void kvm_unmap_run(struct kvm_fd vcpu, struct kvm_run *run, size_t bytes);
-/* 0, or a negative errno; -EINTR means a kick. */
-int kvm_vcpu_run(struct kvm_fd vcpu) KVM_RESULT;
+/* 0, or a negative errno; -EINTR means a kick. Inline: it is half of the run loop. */
+static inline int kvm_vcpu_run(struct kvm_fd vcpu)
+{
+	return vcpu.ops->ioctl(vcpu.fd, KVM_RUN, NULL) < 0 ? -errno : 0;
+}
 
 #endif

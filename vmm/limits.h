@@ -16,6 +16,7 @@
 #define LIMIT_API_ORPHANS 32       /* calls that go on when the clients who made them have left */
 #define LIMIT_API_IDLE_MS 60000    /* a kept-alive connection without a request */
 #define LIMIT_API_REPLY 1048576    /* bytes of one reply body */
+#define LIMIT_LOCK_ROWS 512        /* call sites, and locks, in one report: some 200 KB of JSON */
 #define LIMIT_JSON_DEPTH 16
 #define LIMIT_JSON_TOKENS 2048     /* small objects cost json-c 250 times their text */
 

@@ -19,6 +19,7 @@
 #include "api/config_file.h"
 #include "api/server.h"
 #include "devices/registry.h"
+#include "vmm/base/big_lock.h"
 #include "vmm/base/log.h"
 #include "vmm/options.h"
 #include "vmm/vcpu.h"
@@ -251,6 +252,8 @@ static int run(struct daemon *d, const struct kvm_ops *ops)
 	if (setup_log(d, &err) < 0 || setup_metrics(d, &err) < 0)
 		return fail(d, EXIT_BAD_CONFIG, &err);
 	log_always("Running %s v%s", d->identity->app_name, d->identity->version);
+	if (big_lock_is_on())
+		log_warn("--big-lock: this is a baseline for benchmarks, and slower on purpose");
 	/* 3: signals, before any other thread */
 	if (setup_signals(d, &err) < 0)
 		return fail(d, EXIT_GENERIC, &err);
@@ -308,6 +311,8 @@ int lulld_main(int argc, char **argv, const struct kvm_ops *ops)
 		       d.identity->version);
 		return 0;
 	}
+	if (d.options.big_lock)
+		big_lock_enable();
 	prctl(PR_SET_NAME, d.identity == &identity_lull ? "lull-main" : "firecracker");
 	return run(&d, ops);
 }

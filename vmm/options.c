@@ -37,6 +37,7 @@ static const struct option options[] = {
 	FLAG("boot-timer", boot_timer, "give the guest the boot timer device"),
 	VALUE("http-api-max-payload-size", http_api_max_payload_size, "BYTES",
 	      "largest request body [51200]"),
+	FLAG("big-lock", big_lock, "one lock around all exits and devices: the benchmarks' baseline"),
 	FLAG("no-seccomp", no_seccomp, "accepted; there are no system call filters yet"),
 	VALUE("start-time-us", start_time_us, "US", "accepted: when the launcher was started"),
 	VALUE("start-time-cpu-us", start_time_cpu_us, "US", "accepted: its CPU time then"),

@@ -27,6 +27,7 @@ struct options {
 	bool show_level;
 	bool show_log_origin;
 	bool boot_timer;
+	bool big_lock;
 	bool version;
 	bool help;
 	/* derived */

@@ -2,7 +2,7 @@
  * vCPU threads and the run loop.
  *
  * Threads and locks: see vcpu.h. Not here: what an exit does (vcpu_exit.c,
- * arch), who asks for a pause or the end (vm.c).
+ * arch), jobs and safepoints (vcpu_work.c), who asks for a pause or the end (vm.c).
  */
 #include "vmm/vcpu.h"
 
@@ -14,9 +14,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "vmm/base/big_lock.h"
+#include "vmm/base/bits.h"
 #include "vmm/base/log.h"
 #include "vmm/base/thread.h"
+#include "vmm/vcpu_work.h"
 #include "vmm/vm.h"
+
+/* What a thread that sleeps serves; the others wait until it is awake. */
+#define SERVED_ASLEEP (VCPU_REQ_WORK | VCPU_REQ_SAFEPOINT)
+
+static _Thread_local struct vcpu *current;
+
+struct vcpu *vcpu_current(void)
+{
+	return current;
+}
 
 /* The kick does its work by interrupting KVM_RUN. */
 static void on_kick(int signo)
@@ -52,42 +65,53 @@ static void kick(pid_t tid)
 		(void)tgkill(getpid(), tid, SIGUSR1);
 }
 
-struct vcpu *vcpu_new(struct vm *vm, uint32_t index, struct error *err)
+/* Maps kvm_run, and finds the ring of coalesced writes behind it. */
+static int map_run(struct vcpu *v, struct error *err)
 {
-	struct vcpu *v = calloc(1, sizeof(*v));
-	int ret;
+	int ret = kvm_vcpu_mmap_size(v->vm->kvm);
 
-	if (!v) {
-		error_set(err, -ENOMEM, "no memory for vCPU %u", index);
-		return NULL;
-	}
-	v->vm = vm;
-	v->index = index;
-	v->id = arch_vcpu_id(vm, index);
-	v->fd.fd = -EBADF;
-	snprintf(v->name, sizeof(v->name), "vcpu %u", index);
-	lock_init(&v->lock, LOCK_LEVEL_VM, "vcpu", v->name);
-	lock_cond_init(&v->unparked, "vcpu unparked", v->name);
-	lock_take(&v->lock);
-	v->park = true;
-	lock_release(&v->lock);
-	ret = kvm_create_vcpu(vm->fd, v->id, &v->fd);
-	if (ret < 0) {
-		error_set_errno(err, ret, "vCPU %u: KVM_CREATE_VCPU", index);
-		return vcpu_free(v);
-	}
-	ret = kvm_vcpu_mmap_size(vm->kvm);
 	if (ret >= (int)sizeof(struct kvm_run)) {
 		v->run_bytes = (size_t)ret;
 		ret = kvm_map_run(v->fd, v->run_bytes, &v->run);
 	} else if (ret >= 0) {
 		ret = -EINVAL;
 	}
+	if (ret < 0)
+		return error_set_errno(err, ret, "vCPU %u: cannot map its run page", v->index);
+	if (v->index == 0)
+		kvm_coalesced_attach(v->coalesced, v->vm->kvm, v->vm->fd, v->run, v->run_bytes);
+	return 0;
+}
+
+struct vcpu *vcpu_new(struct vm *vm, uint32_t index, struct error *err)
+{
+	struct vcpu *v = aligned_alloc(VCPU_ALIGNMENT, sizeof(*v));
+	int ret;
+
+	if (!v) {
+		error_set(err, -ENOMEM, "no memory for vCPU %u", index);
+		return NULL;
+	}
+	memset(v, 0, sizeof(*v));
+	v->vm = vm;
+	v->index = index;
+	v->id = arch_vcpu_id(vm, index);
+	v->fd.fd = -EBADF;
+	v->coalesced = &vm->coalesced;
+	v->ring = v->coalesced->ring;
+	v->handle_exit = big_lock_is_on() ? vcpu_handle_exit_big_locked : vcpu_handle_exit;
+	snprintf(v->name, sizeof(v->name), "vcpu %u", index);
+	lock_init(&v->lock, LOCK_LEVEL_VM, "vcpu", v->name);
+	lock_cond_init(&v->wake, "vcpu asleep", v->name);
+	vcpu_work_init(v);
+	ret = bus_lookup_init(&v->lookup, &vm->bus);
+	if (ret == 0)
+		ret = kvm_create_vcpu(vm->fd, v->id, &v->fd);
 	if (ret < 0) {
-		error_set_errno(err, ret, "vCPU %u: cannot map its run page", index);
+		error_set_errno(err, ret, "vCPU %u: KVM_CREATE_VCPU", index);
 		return vcpu_free(v);
 	}
-	return v;
+	return map_run(v, err) < 0 ? vcpu_free(v) : v;
 }
 
 struct vcpu *vcpu_free(struct vcpu *v)
@@ -96,25 +120,45 @@ struct vcpu *vcpu_free(struct vcpu *v)
 		return NULL;
 	if (v->thread_started)
 		pthread_join(v->thread, NULL);
+	if (v->index == 0)
+		kvm_coalesced_detach(v->coalesced);
 	kvm_unmap_run(v->fd, v->run, v->run_bytes);
 	kvm_close(&v->fd);
-	lock_cond_fini(&v->unparked);
+	lock_cond_fini(&v->wake);
 	lock_fini(&v->lock);
 	free(v);
 	return NULL;
 }
 
+/* ---- asking ------------------------------------------------------------------------------- */
+
 void vcpu_request(struct vcpu *v, uint32_t bits)
 {
 	pid_t tid = atomic_load_explicit(&v->tid, memory_order_acquire);
+	uint32_t old = atomic_fetch_or(&v->requests, bits);
 
+	if ((old & bits) == bits)
+		return; /* whoever set them sees to it that they are taken */
 	/* The order matters: see the top of vcpu.h. */
-	atomic_fetch_or(&v->requests, bits);
 	__atomic_store_n(&v->run->immediate_exit, 1, __ATOMIC_SEQ_CST);
 	if (tid)
 		kick(tid);
+	/* Either we see that it sleeps, or it sees the bits before it does. */
+	if (atomic_load(&v->is_asleep)) {
+		lock_take(&v->lock);
+		lock_cond_signal(&v->wake);
+		lock_release(&v->lock);
+	}
 	if (bits & VCPU_REQ_STOP)
 		vcpu_release(v);
+}
+
+void vcpu_wake(struct vcpu *v, bool *flag)
+{
+	lock_take(&v->lock);
+	*flag = true;
+	lock_cond_signal(&v->wake);
+	lock_release(&v->lock);
 }
 
 void vcpu_release(struct vcpu *v)
@@ -123,9 +167,39 @@ void vcpu_release(struct vcpu *v)
 
 	/* Here, so that who is told of the release sees it, wherever the thread is. */
 	atomic_compare_exchange_strong(&v->state, &parked, VCPU_RUNNING);
+	vcpu_wake(v, &v->is_released);
+}
+
+/* ---- serving ------------------------------------------------------------------------------ */
+
+static void serve_work(struct vcpu *v, uint32_t bits)
+{
+	if (bits & VCPU_REQ_WORK)
+		vcpu_work_serve(v);
+	if (bits & VCPU_REQ_SAFEPOINT)
+		vm_safepoint_arrive(v->vm);
+}
+
+/* As where KVM_RUN was interrupted, but for what concerns a running vCPU only. */
+static void serve_asleep(struct vcpu *v)
+{
+	bus_lookup_serve(&v->lookup);
+	serve_work(v, atomic_fetch_and(&v->requests, ~SERVED_ASLEEP) & SERVED_ASLEEP);
+}
+
+void vcpu_sleep_until(struct vcpu *v, const bool *flag)
+{
+	lock_expect_none();
 	lock_take(&v->lock);
-	v->park = false;
-	lock_cond_signal(&v->unparked);
+	while (!*flag) {
+		atomic_store(&v->is_asleep, true);
+		if (!(atomic_load(&v->requests) & SERVED_ASLEEP))
+			lock_cond_wait(&v->wake, &v->lock);
+		atomic_store(&v->is_asleep, false);
+		lock_release(&v->lock);
+		serve_asleep(v);
+		lock_take(&v->lock);
+	}
 	lock_release(&v->lock);
 }
 
@@ -134,10 +208,9 @@ static void park(struct vcpu *v)
 {
 	atomic_store_explicit(&v->state, VCPU_PARKED, memory_order_release);
 	vm_vcpu_parked(v);
+	vcpu_sleep_until(v, &v->is_released);
 	lock_take(&v->lock);
-	while (v->park)
-		lock_cond_wait(&v->unparked, &v->lock);
-	v->park = true; /* for the next time */
+	v->is_released = false; /* for the next time */
 	lock_release(&v->lock);
 }
 
@@ -146,9 +219,14 @@ static bool serve_requests(struct vcpu *v)
 {
 	uint32_t bits;
 
+	/* This order: a request that comes later shows itself again. */
 	__atomic_store_n(&v->run->immediate_exit, 0, __ATOMIC_SEQ_CST);
+	bus_lookup_serve(&v->lookup);
 	bits = atomic_exchange(&v->requests, 0);
 	metric_count(&v->interrupted);
+	if (kvm_coalesced_is_pending(v->ring))
+		kvm_coalesced_drain(v->coalesced, &v->lookup);
+	serve_work(v, bits);
 	if (bits & VCPU_REQ_STOP)
 		return false;
 	if (bits & VCPU_REQ_PAUSE) {
@@ -157,6 +235,8 @@ static bool serve_requests(struct vcpu *v)
 	}
 	return true;
 }
+
+/* ---- the run loop -------------------------------------------------------------------------- */
 
 static void report_failure(struct vcpu *v, int code)
 {
@@ -172,11 +252,8 @@ static void run_loop(struct vcpu *v)
 	for (;;) {
 		int ret = kvm_vcpu_run(v->fd);
 
-		if (ret == 0) {
-			uint32_t reason = v->run->exit_reason;
-
-			metric_count(&v->exits[reason & (VCPU_EXIT_REASONS - 1)]);
-			if (vcpu_handle_exit(v) == VCPU_STOP)
+		if (__builtin_expect(ret == 0, 1)) {
+			if (v->handle_exit(v) == VCPU_STOP)
 				return;
 		} else if (ret == -EINTR) {
 			if (!serve_requests(v))
@@ -195,15 +272,19 @@ static void *thread_main(void *arg)
 	struct vcpu *v = arg;
 	sigset_t kicks;
 
+	current = v;
 	atomic_store_explicit(&v->tid, gettid(), memory_order_release);
 	kick_signals(&kicks);
 	pthread_sigmask(SIG_UNBLOCK, &kicks, NULL);
 
-	bus_lookup_init(&v->lookup, &v->vm->bus);
+	vm_safepoint_arrive(v->vm); /* one may have been asked for before we could be */
+	bus_lookup_serve(&v->lookup);
 	v->setup_code = arch_vcpu_setup(v, &v->setup_error);
 	park(v);
 	if (v->setup_code == 0 && !(atomic_load(&v->requests) & VCPU_REQ_STOP))
 		run_loop(v);
+	vcpu_work_close(v);
+	vm_safepoint_leave(v->vm);
 	atomic_store_explicit(&v->state, VCPU_STOPPED, memory_order_release);
 	vm_vcpu_stopped(v);
 	return NULL;
@@ -211,10 +292,17 @@ static void *thread_main(void *arg)
 
 int vcpu_start(struct vcpu *v, struct error *err)
 {
-	int ret = thread_start(&v->thread, v->name, thread_main, v);
+	int ret;
 
-	if (ret < 0)
+	v->ring = v->coalesced->ring;
+	vcpu_work_open(v);
+	vm_safepoint_join(v->vm);
+	ret = thread_start(&v->thread, v->name, thread_main, v);
+	if (ret < 0) {
+		vm_safepoint_leave(v->vm);
+		vcpu_work_close(v);
 		return error_set_errno(err, ret, "vCPU %u: cannot start its thread", v->index);
+	}
 	v->thread_started = true;
 	return 0;
 }

@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "vmm/base/big_lock.h"
 #include "vmm/base/bits.h"
 #include "vmm/base/log.h"
+#include "vmm/kvm_coalesced.h"
 #include "vmm/vm.h"
 
 const struct metric_field vcpu_metric_fields[] = {
@@ -30,7 +32,7 @@ static enum vcpu_exit_result end(struct vcpu *v, enum vm_end_reason reason)
 	return VCPU_STOP;
 }
 
-static enum vcpu_exit_result act(struct vcpu *v, enum bus_action action)
+static __attribute__((noinline)) enum vcpu_exit_result act(struct vcpu *v, enum bus_action action)
 {
 	switch (action) {
 	case BUS_DONE:
@@ -43,65 +45,96 @@ static enum vcpu_exit_result act(struct vcpu *v, enum bus_action action)
 	return VCPU_CONTINUE;
 }
 
-/* Both hosts that run KVM for us are little-endian, as their guests' buses are. */
-static uint64_t load_value(const uint8_t *data, unsigned width)
+/*
+ * Values of accesses. Both hosts that run KVM for us are little-endian, as their
+ * guests' buses are. Always 8 bytes are moved, of which KVM and we look at the
+ * first `width`: there is room behind them, in struct kvm_run as in its page of
+ * port data.
+ */
+static inline uint64_t load_value(const uint8_t *data, uint8_t width)
 {
-	uint64_t value = 0;
+	static const uint64_t masks[256] = { [1] = 0xff, [2] = 0xffff, [4] = UINT32_MAX,
+					     [8] = UINT64_MAX };
+	uint64_t value;
 
-	memcpy(&value, data, width);
-	return value;
+	memcpy(&value, data, sizeof(value));
+	return value & masks[width];
 }
 
-static void store_value(uint8_t *data, unsigned width, uint64_t value)
+static inline void store_value(uint8_t *data, uint64_t value)
 {
-	memcpy(data, &value, width);
+	memcpy(data, &value, sizeof(value));
 }
 
-/* String instructions (INS, OUTS) come with a count: all of it is done in one exit. */
-static enum vcpu_exit_result exit_io(struct vcpu *v)
+/*
+ * String instructions (INS, OUTS) come with a count: all of it is done in one exit.
+ * Not inline, as the rest that is rare: the common path needs few registers.
+ */
+static __attribute__((noinline)) enum vcpu_exit_result io_string(struct vcpu *v, uint8_t *data)
 {
-	struct kvm_run *run = v->run;
+	const struct kvm_run *run = v->run;
+	bool in = run->io.direction == KVM_EXIT_IO_IN;
 	unsigned width = run->io.size;
-	uint8_t *data = (uint8_t *)run + run->io.data_offset;
+	uint64_t value;
 	uint32_t i;
 
-	if (width != 1 && width != 2 && width != 4)
-		return VCPU_CONTINUE;
-	if (!range_inside(run->io.data_offset, (uint64_t)width * run->io.count, 0, v->run_bytes))
+	metric_count(in ? &v->metrics.exit_io_in : &v->metrics.exit_io_out);
+	if (width > 4 || run->io.data_offset + (uint64_t)width * run->io.count > v->run_bytes)
 		return end(v, VM_END_INTERNAL);
-	metric_count(run->io.direction == KVM_EXIT_IO_IN ? &v->metrics.exit_io_in :
-							   &v->metrics.exit_io_out);
 	for (i = 0; i < run->io.count; i++, data += width) {
 		enum bus_action action = BUS_DONE;
 
-		if (run->io.direction == KVM_EXIT_IO_IN)
-			store_value(data, width, bus_read(&v->lookup, BUS_PIO, run->io.port, width));
-		else
-			action = bus_write(&v->lookup, BUS_PIO, run->io.port, width,
-					   load_value(data, width));
+		value = 0;
+		if (in) {
+			value = bus_read(&v->lookup, BUS_PIO, run->io.port, width);
+			memcpy(data, &value, width);
+		} else {
+			memcpy(&value, data, width);
+			action = bus_write(&v->lookup, BUS_PIO, run->io.port, width, value);
+		}
 		if (action != BUS_DONE)
 			return act(v, action);
 	}
 	return VCPU_CONTINUE;
 }
 
-static enum vcpu_exit_result exit_mmio(struct vcpu *v)
+static enum vcpu_exit_result exit_io(struct vcpu *v)
 {
 	struct kvm_run *run = v->run;
+	uint64_t offset = run->io.data_offset;
+	uint8_t *data = (uint8_t *)run + offset;
+	unsigned width = run->io.size;
+	enum bus_action action;
+
+	if (__builtin_expect(run->io.count != 1 || offset + sizeof(uint64_t) > v->run_bytes, 0))
+		return io_string(v, data);
+	if (run->io.direction == KVM_EXIT_IO_IN) {
+		metric_count(&v->metrics.exit_io_in);
+		store_value(data, bus_read(&v->lookup, BUS_PIO, run->io.port, width));
+		return VCPU_CONTINUE;
+	}
+	metric_count(&v->metrics.exit_io_out);
+	action = bus_write(&v->lookup, BUS_PIO, run->io.port, width, load_value(data, width));
+	return __builtin_expect(action == BUS_DONE, 1) ? VCPU_CONTINUE : act(v, action);
+}
+
+static __attribute__((noinline)) enum vcpu_exit_result exit_mmio(struct vcpu *v)
+{
+	struct kvm_run *run = v->run;
+	uint64_t address = run->mmio.phys_addr;
 	unsigned width = run->mmio.len;
 
 	metric_count(run->mmio.is_write ? &v->metrics.exit_mmio_write :
 					  &v->metrics.exit_mmio_read);
-	if (width != 1 && width != 2 && width != 4 && width != 8) {
+	if (__builtin_expect(width > sizeof(run->mmio.data) || !is_power_of_two(width), 0)) {
 		/* an access split over pages or a vector: nothing of ours takes it */
 		memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
 		return VCPU_CONTINUE;
 	}
 	if (run->mmio.is_write)
-		return act(v, bus_write(&v->lookup, BUS_MMIO, run->mmio.phys_addr, width,
+		return act(v, bus_write(&v->lookup, BUS_MMIO, address, width,
 					load_value(run->mmio.data, width)));
-	store_value(run->mmio.data, width,
-		    bus_read(&v->lookup, BUS_MMIO, run->mmio.phys_addr, width));
+	store_value(run->mmio.data, bus_read(&v->lookup, BUS_MMIO, address, width));
 	return VCPU_CONTINUE;
 }
 
@@ -158,11 +191,11 @@ static const struct {
 } exits[VCPU_EXIT_REASONS] = {
 	[KVM_EXIT_UNKNOWN] = { "unknown", NULL },
 	[KVM_EXIT_EXCEPTION] = { "exception", NULL },
-	[KVM_EXIT_IO] = { "io", exit_io },
+	[KVM_EXIT_IO] = { "io", NULL }, /* these two: vcpu_handle_exit() */
 	[KVM_EXIT_HYPERCALL] = { "hypercall", NULL },
 	[KVM_EXIT_DEBUG] = { "debug", exit_nothing },
 	[KVM_EXIT_HLT] = { "hlt", NULL },
-	[KVM_EXIT_MMIO] = { "mmio", exit_mmio },
+	[KVM_EXIT_MMIO] = { "mmio", NULL },
 	[KVM_EXIT_IRQ_WINDOW_OPEN] = { "irq_window_open", exit_nothing },
 	[KVM_EXIT_SHUTDOWN] = { "shutdown", exit_shutdown },
 	[KVM_EXIT_FAIL_ENTRY] = { "fail_entry", exit_fail_entry },
@@ -183,11 +216,45 @@ const char *vcpu_exit_name(uint32_t reason)
 	return reason < VCPU_EXIT_REASONS ? exits[reason].name : NULL;
 }
 
+uint64_t vcpu_exits(const struct vcpu *v, uint32_t reason)
+{
+	const struct vcpu_metrics *m = &v->metrics;
+
+	if (reason == KVM_EXIT_IO)
+		return metric_read(&m->exit_io_in) + metric_read(&m->exit_io_out);
+	if (reason == KVM_EXIT_MMIO)
+		return metric_read(&m->exit_mmio_read) + metric_read(&m->exit_mmio_write);
+	return metric_read(&v->exits[reason]);
+}
+
+/* I/O and MMIO count themselves, by direction. */
+static __attribute__((noinline)) enum vcpu_exit_result exit_other(struct vcpu *v, uint32_t reason)
+{
+	metric_count(&v->exits[reason & (VCPU_EXIT_REASONS - 1)]);
+	if (reason < VCPU_EXIT_REASONS && exits[reason].fn)
+		return exits[reason].fn(v);
+	return arch_vcpu_exit(v);
+}
+
 enum vcpu_exit_result vcpu_handle_exit(struct vcpu *v)
 {
 	uint32_t reason = v->run->exit_reason;
 
-	if (reason < VCPU_EXIT_REASONS && exits[reason].fn)
-		return exits[reason].fn(v);
-	return arch_vcpu_exit(v);
+	if (__builtin_expect(kvm_coalesced_is_pending(v->ring), 0))
+		kvm_coalesced_drain(v->coalesced, &v->lookup);
+	if (__builtin_expect(reason == KVM_EXIT_IO, 1))
+		return exit_io(v);
+	if (reason == KVM_EXIT_MMIO)
+		return exit_mmio(v);
+	return exit_other(v, reason);
+}
+
+enum vcpu_exit_result vcpu_handle_exit_big_locked(struct vcpu *v)
+{
+	enum vcpu_exit_result result;
+
+	big_lock_take();
+	result = vcpu_handle_exit(v);
+	big_lock_release();
+	return result;
 }

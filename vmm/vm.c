@@ -45,6 +45,9 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 	config_set_defaults(&vm->config);
 	vm_state_init(&vm->state);
 	device_set_init(&vm->devices, loop);
+	bus_init(&vm->bus);
+	kvm_coalesced_init(&vm->coalesced);
+	vm_safepoints_init(&vm->safepoints);
 	vm->deadline = event_loop_add_timer(loop, on_deadline, vm);
 	if (!vm->deadline) {
 		error_set(err, -ENOMEM, "no memory for the VM");
@@ -160,6 +163,7 @@ static const struct metric_field irq_fields[] = {
 static int make_devices(struct vm *vm, struct error *err)
 {
 	uint32_t i;
+	int ret;
 
 	for (i = 0; i < VM_IRQ_LINES; i++) {
 		if (metrics_add_group(vm->metrics, "interrupts", irq_fields,
@@ -172,8 +176,9 @@ static int make_devices(struct vm *vm, struct error *err)
 		.doorbells = &vm->doorbells,
 		.metrics = vm->metrics,
 	};
-	bus_init(&vm->bus);
-	return arch_board_build(vm, err);
+	ret = arch_board_build(vm, err);
+	bus_free_maps(bus_take_replaced(&vm->bus)); /* no vCPU runs yet */
+	return ret;
 }
 
 static int start_threads(struct vm *vm, struct error *err)
@@ -223,6 +228,7 @@ static void unmake(struct vm *vm)
 	vm->vcpus_stopped = 0;
 	vm->vcpus_parked = 0;
 	device_set_fini(&vm->devices);
+	bus_fini(&vm->bus);
 	arch_vm_fini(vm);
 	kvm_close(&vm->fd);
 	kvm_close(&vm->kvm);
@@ -256,6 +262,8 @@ struct vm *vm_free(struct vm *vm)
 		close(vm->kernel_fd);
 	if (vm->initrd_fd >= 0)
 		close(vm->initrd_fd);
+	vm_safepoints_fini(&vm->safepoints);
+	kvm_coalesced_fini(&vm->coalesced);
 	free(vm);
 	return NULL;
 }

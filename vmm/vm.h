@@ -20,7 +20,9 @@
 #include "vmm/guest_mem.h"
 #include "vmm/irq.h"
 #include "vmm/kvm.h"
+#include "vmm/kvm_coalesced.h"
 #include "vmm/metrics.h"
+#include "vmm/vcpu_work.h"
 #include "vmm/vm_state.h"
 
 struct arch_vm;
@@ -82,12 +84,14 @@ struct vm {
 	struct doorbells doorbells;
 	struct device_env env;
 	struct bus bus;
+	struct kvm_coalesced coalesced;
 	struct device_set devices;
 	struct arch_vm *arch;
 	struct vcpu *vcpus[LIMIT_VCPUS];
 	uint32_t vcpu_count;
 
 	/* any thread */
+	struct vm_safepoints safepoints;
 	struct vm_irq_count irq_counts[VM_IRQ_LINES];
 	struct event_post end_post; /* by whoever set end_reason */
 	_Atomic int end_reason; /* enum vm_end_reason asked for by a vCPU; the first wins */

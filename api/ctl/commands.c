@@ -184,14 +184,21 @@ static int command_config(const struct ctl *ctl, struct error *err)
 	return get_and_show(ctl, "/vm/config", show_config, err);
 }
 
-static int set_state(const struct ctl *ctl, const char *body, struct error *err)
+/* Tells, and expects no answer. */
+static int tell(const struct ctl *ctl, const char *method, const char *path, const char *body,
+		struct error *err)
 {
 	struct ctl_answer got;
-	int ret = ctl_ask(&ctl->server, "PATCH", "/v1/vm", body, &got, err);
+	int ret = ctl_ask(&ctl->server, method, path, body, &got, err);
 
 	if (ret == 0)
 		buf_fini(&got.body);
 	return ret;
+}
+
+static int set_state(const struct ctl *ctl, const char *body, struct error *err)
+{
+	return tell(ctl, "PATCH", "/v1/vm", body, err);
 }
 
 static int command_pause(const struct ctl *ctl, struct error *err)
@@ -209,6 +216,147 @@ static int command_stop(const struct ctl *ctl, struct error *err)
 	return set_state(ctl, "{\"state\":\"Stopped\"}", err);
 }
 
+/* Locks */
+
+/* Columns of the widest text; `heading` counts. */
+static int width_of(struct json_object *rows, const char *key, const char *heading)
+{
+	size_t width = strlen(heading), i, n;
+
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		n = strlen(text_of(json_object_array_get_idx(rows, i), key));
+		width = n > width ? n : width;
+	}
+	return (int)width;
+}
+
+struct duration {
+	char text[24];
+};
+
+static struct duration duration_of(struct json_object *row, const char *key)
+{
+	int64_t ns = number_of(row, key);
+	struct duration d;
+
+	if (ns < 1000)
+		snprintf(d.text, sizeof(d.text), "%" PRId64 " ns", ns);
+	else if (ns < 1000000)
+		snprintf(d.text, sizeof(d.text), "%.1f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(d.text, sizeof(d.text), "%.1f ms", (double)ns / 1e6);
+	else
+		snprintf(d.text, sizeof(d.text), "%.1f s", (double)ns / 1e9);
+	return d;
+}
+
+static void show_waits(const struct ctl *ctl, struct json_object *rows, const char *heading)
+{
+	int type = width_of(rows, "type", heading);
+	int object = width_of(rows, "object", "OBJECT");
+	int site = width_of(rows, "site", "CALL SITE");
+	struct json_object *row;
+	size_t i;
+
+	fprintf(ctl->out, "%-*s  %-*s  %-*s %10s %10s %10s %10s\n", type, heading, object, "OBJECT",
+		site, "CALL SITE", "WAIT", "COUNT", "AVERAGE", "MAXIMUM");
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		row = json_object_array_get_idx(rows, i);
+		fprintf(ctl->out, "%-*s  %-*s  %-*s %10s %10" PRId64 " %10s %10s\n", type,
+			text_of(row, "type"), object, or_dash(text_of(row, "object")), site,
+			text_of(row, "site"), duration_of(row, "wait_ns").text,
+			number_of(row, "count"), duration_of(row, "average_ns").text,
+			duration_of(row, "max_ns").text);
+	}
+}
+
+static void show_takes(const struct ctl *ctl, struct json_object *rows)
+{
+	int type = width_of(rows, "type", "LOCK TYPE");
+	int object = width_of(rows, "object", "OBJECT");
+	struct json_object *row;
+	size_t i;
+
+	fprintf(ctl->out, "\n%-*s  %-*s  %-10s %12s\n", type, "LOCK TYPE", object, "OBJECT", "LEVEL",
+		"TAKES");
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		row = json_object_array_get_idx(rows, i);
+		fprintf(ctl->out, "%-*s  %-*s  %-10s %12" PRId64 "\n", type, text_of(row, "type"),
+			object, or_dash(text_of(row, "object")), text_of(row, "level"),
+			number_of(row, "takes"));
+	}
+}
+
+static bool any_takes(struct json_object *rows)
+{
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		if (number_of(json_object_array_get_idx(rows, i), "takes"))
+			return true;
+	}
+	return false;
+}
+
+static void show_locks(const struct ctl *ctl, struct json_object *answer)
+{
+	struct json_object *locks = member_of(answer, "locks");
+	struct json_object *conditions = member_of(answer, "conditions");
+	struct json_object *objects = member_of(answer, "objects");
+	int64_t waits_left = number_of(answer, "waits_left_out");
+	int64_t objects_left = number_of(answer, "objects_left_out");
+
+	if (locks)
+		show_waits(ctl, locks, "LOCK TYPE");
+	fprintf(ctl->out, "\n");
+	if (conditions)
+		show_waits(ctl, conditions, "CONDITION TYPE");
+	if (objects && any_takes(objects))
+		show_takes(ctl, objects);
+	if (waits_left || objects_left)
+		fprintf(ctl->out, "\nleft out: %" PRId64 " call sites, %" PRId64 " locks\n",
+			waits_left, objects_left);
+}
+
+/* The words become the body of a PUT; "" if there are none. */
+static int read_locks_words(const struct ctl *ctl, char *body, size_t size, struct error *err)
+{
+	const char *profile = NULL;
+	bool reset = false;
+	size_t i;
+
+	for (i = 0; i < ctl->word_count; i++) {
+		if (!strcmp(ctl->words[i], "--reset"))
+			reset = true;
+		else if (!strcmp(ctl->words[i], "--profile") && i + 1 < ctl->word_count)
+			profile = ctl->words[++i];
+		else
+			return error_set(err, -EINVAL, "locks: unknown or incomplete option %s",
+					 ctl->words[i]);
+	}
+	if (profile && strcmp(profile, "on") != 0 && strcmp(profile, "off") != 0)
+		return error_set(err, -EINVAL, "locks: --profile is on or off, not \"%s\"", profile);
+	body[0] = '\0';
+	if (profile)
+		snprintf(body, size, "{\"profiling\":%s,\"reset\":%s}",
+			 !strcmp(profile, "on") ? "true" : "false", reset ? "true" : "false");
+	else if (reset)
+		snprintf(body, size, "{\"reset\":true}");
+	return 0;
+}
+
+static int command_locks(const struct ctl *ctl, struct error *err)
+{
+	char body[64];
+	int ret = read_locks_words(ctl, body, sizeof(body), err);
+
+	if (ret < 0)
+		return ret;
+	if (body[0])
+		return tell(ctl, "PUT", "/v1/locks", body, err);
+	return get_and_show(ctl, "/v1/locks", show_locks, err);
+}
+
 const struct ctl_command ctl_commands[] = {
 	{ "status", command_status, "state, reason, process and age of the VM" },
 	{ "pause", command_pause, "stops the vCPUs; returns when they stand still" },
@@ -217,5 +365,9 @@ const struct ctl_command ctl_commands[] = {
 	{ "config", command_config, "what was configured" },
 	{ "vcpus", command_vcpus, "vCPUs, their threads and exits" },
 	{ "devices", command_devices, "devices, their places and threads" },
+	{ "locks", command_locks,
+	  "who waited for which lock or condition, where and how long;\n"
+	  "             --profile on|off: count how often each is taken; --reset: from zero",
+	  .takes_words = true },
 	{ 0 },
 };

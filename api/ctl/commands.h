@@ -16,12 +16,15 @@ struct ctl {
 	struct ctl_server server;
 	bool json; /* print the answer as it is */
 	FILE *out;
+	const char *const *words; /* what follows the command's name */
+	size_t word_count;
 };
 
 struct ctl_command {
 	const char *name; /* NULL ends the table */
 	int (*run)(const struct ctl *ctl, struct error *err);
 	const char *help;
+	bool takes_words; /* run() returns -EINVAL for those that it does not know */
 };
 
 /* How long the slowest of them may take. */

@@ -4,6 +4,7 @@
  * Exit status: 0 done, 1 an error, 2 wrong usage; for `run` that of the guest.
  * Threads: main. Locks: none.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,18 +51,27 @@ static int run_command(struct ctl *ctl, const char *name)
 {
 	const struct ctl_command *c = ctl_commands;
 	struct error err;
+	int ret;
 
 	while (c->name && strcmp(c->name, name) != 0)
 		c++;
 	if (!c->name)
 		return wrong_usage("unknown command ", name);
-	if (c->run(ctl, &err) == 0)
+	if (ctl->word_count > 0 && !c->takes_words)
+		return wrong_usage("unknown or incomplete option ", ctl->words[0]);
+	ret = c->run(ctl, &err);
+	if (ret == 0)
 		return EXIT_SUCCESS;
+	if (ret == -EINVAL)
+		return wrong_usage(err.text, "");
 	fprintf(stderr, "lullctl: %s\n", err.text);
 	return EXIT_FAILURE;
 }
 
-/* Takes --json and --socket, before or behind the command's name. */
+/*
+ * Takes --json and --socket, before or behind the command's name. Other words
+ * behind it are the command's; they move to the front of argv.
+ */
 static int take_words(struct ctl *ctl, int argc, char **argv, const char **ret_name)
 {
 	int i;
@@ -71,11 +81,14 @@ static int take_words(struct ctl *ctl, int argc, char **argv, const char **ret_n
 			ctl->json = true;
 		else if (!strcmp(argv[i], "--socket") && i + 1 < argc)
 			ctl->server.socket = argv[++i];
-		else if (argv[i][0] == '-' || *ret_name)
+		else if (*ret_name)
+			argv[ctl->word_count++] = argv[i];
+		else if (argv[i][0] == '-')
 			return wrong_usage("unknown or incomplete option ", argv[i]);
 		else
 			*ret_name = argv[i];
 	}
+	ctl->words = (const char *const *)argv;
 	return *ret_name ? 0 : wrong_usage("a command is missing", "");
 }
 

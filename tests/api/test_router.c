@@ -41,6 +41,8 @@ static const struct sample {
 	{ "PATCH /v1/vm", "/v1/vm", "{\"state\":\"Resumed\"}", PHASES_AFTER },
 	{ "GET /v1/devices", "/v1/devices", NULL, 0 },
 	{ "GET /v1/vcpus", "/v1/vcpus", NULL, 0 },
+	{ "GET /v1/locks", "/v1/locks", NULL, 0 },
+	{ "PUT /v1/locks", "/v1/locks", "{\"profiling\":false}", 0 },
 	{ "PUT /v1/serial", "/v1/serial", "{\"console\":\"None\"}", 0 },
 	{ "PUT /v1/rtc", "/v1/rtc", "{\"lost_ticks\":\"slew\"}", 0 },
 };

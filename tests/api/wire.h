@@ -14,7 +14,7 @@ struct wire {
 	/* the last answer */
 	unsigned replies;
 	int status;
-	char body[16384];
+	char body[262144];
 	char allow[64];
 	bool deprecated;
 };

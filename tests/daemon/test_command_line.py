@@ -29,7 +29,7 @@ class CommandLine(DaemonTest):
         status, out, _ = self.run_once("--help")
         self.assertEqual(status, 0)
         for option in ("--api-sock", "--id", "--config-file", "--no-api", "--log-path", "--level",
-                       "--metrics-path", "--boot-timer", "--version"):
+                       "--metrics-path", "--boot-timer", "--big-lock", "--version"):
             self.assertIn(option, out)
 
     def test_bad_options(self):

@@ -97,7 +97,7 @@ class Phases(DaemonTest):
     def test_questions_are_answered_in_every_phase(self):
         d = Daemon(self)
         paths = ("/", "/version", "/machine-config", "/vm/config", "/v1/vm", "/v1/vcpus",
-                 "/v1/devices")
+                 "/v1/devices", "/v1/locks")
         for step in (lambda: None, d.start, lambda: self.ok(d.patch("/vm", state="Paused")),
                      lambda: self.ok(d.patch("/vm", state="Resumed"))):
             step()

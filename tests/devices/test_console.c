@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -446,6 +447,40 @@ static void existing_socket_path_is_refused_and_kept(void **state)
 	assert_int_equal(stat(f->config.path, &st), 0);
 }
 
+struct absence {
+	atomic_bool begun, over;
+};
+
+static void stay_away(void *arg)
+{
+	struct absence *a = arg;
+
+	atomic_store(&a->begun, true);
+	while (!atomic_load(&a->over))
+		usleep(1000);
+}
+
+/* A vCPU that waits for a late thread is in the report under the port's name. */
+static void a_wait_for_room_names_the_port(void **state)
+{
+	struct fixture *f = *state;
+	struct lock_report_wait rows[8];
+	struct absence a = { false, false };
+	size_t i, count, found = 0;
+
+	start(f, CONSOLE_FILE);
+	event_loop_post(device_thread_loop(f->uart->thread), stay_away, &a);
+	while (!atomic_load(&a.begun))
+		usleep(1000);
+	guest_puts(f, 0, LIMIT_SERIAL_OUTPUT + 1);
+	atomic_store(&a.over, true);
+	count = lock_report_waits(rows, 8);
+	for (i = 0; i < count && i < 8; i++)
+		found += !strcmp(rows[i].type, "console room") && !strcmp(rows[i].object, "serial");
+	assert_int_equal(found, 1);
+	destroy(f); /* the thread looks at `a` until then */
+}
+
 /* The longest path that fits is taken, one byte more is not. */
 static void long_socket_path_is_refused(void **state)
 {
@@ -523,6 +558,7 @@ int main(void)
 		T(half_closed_peer_still_gets_output),
 		T(half_closed_peer_costs_no_processor_time),
 		T(quiesced_port_receives_nothing),
+		T(a_wait_for_room_names_the_port),
 		T(socket_is_private_and_removed_at_the_end),
 		T(existing_socket_path_is_refused_and_kept),
 		T(long_socket_path_is_refused),

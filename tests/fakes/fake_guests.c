@@ -101,12 +101,12 @@ static const struct fake_step triple_fault[] = { FAKE_SHUTDOWN() };
 static const struct fake_step fail_entry[] = { FAKE_FAIL_ENTRY(0x80000021) };
 static const struct fake_step internal_error[] = { FAKE_INTERNAL_ERROR(1) };
 static const struct fake_step memory_lost[] = { FAKE_RUN_FAILS(EFAULT) };
-static const struct fake_step port_flood[] = { FAKE_OUT(0x80, 1, 0), FAKE_LOOP(0, 0) };
+static const struct fake_step port_flood[] = { FAKE_OUT(0xe0, 1, 0), FAKE_LOOP(0, 0) };
 /* Deaf inside KVM_RUN for 0.3 s at a time, as on a host that is overloaded. */
-static const struct fake_step sluggish[] = { FAKE_CALL(nap, NULL), FAKE_OUT(0x80, 1, 0),
+static const struct fake_step sluggish[] = { FAKE_CALL(nap, NULL), FAKE_OUT(0xe0, 1, 0),
 					     FAKE_LOOP(0, 0) };
 /* Deaf for longer than anybody waits, as when memory lies on storage that hangs. */
-static const struct fake_step deaf[] = { FAKE_OUT(0x80, 1, 0), FAKE_CALL(sleep_long, NULL),
+static const struct fake_step deaf[] = { FAKE_OUT(0xe0, 1, 0), FAKE_CALL(sleep_long, NULL),
 					 FAKE_LOOP(1, 0) };
 static const struct fake_step console_hello[] = { PUTS("hello from the guest\n", 21), POWEROFF };
 static const struct fake_step console_flood[] = { PUTS("0123456789abcdef", 16), FAKE_LOOP(0, 0) };
@@ -175,6 +175,8 @@ static const struct fake_step blk_write_error[] = {
 	FAKE_MEM_EXPECT(DONE, "\x01", 1),
 	POWEROFF,
 };
+/* Each reset but the first waits for the device's thread. */
+static const struct fake_step blk_reset[] = { SET_UP(2, 0), FAKE_LOOP(0, 0) };
 static const struct fake_step rng_read[] = {
 	SET_UP(4, 0),
 	FAKE_MEM_W(RING, rng_chain, sizeof(rng_chain)),
@@ -212,6 +214,7 @@ static const struct {
 	GUEST("blk-write", blk_write, false),
 	GUEST("blk-read-error", blk_read_error, false),
 	GUEST("blk-write-error", blk_write_error, false),
+	GUEST("blk-reset", blk_reset, false),
 	GUEST("rng-read", rng_read, false),
 };
 

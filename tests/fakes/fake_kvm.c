@@ -1,7 +1,7 @@
 /*
  * The fake KVM: descriptors, faults, dispatch of requests, set-up and questions.
- * Not here: requests to a VM (fake_kvm_vm.c), KVM_RUN (fake_kvm_run.c),
- * registers and CPUID (fake_kvm_x86.c).
+ * Not here: requests to a VM (fake_kvm_vm.c), KVM_RUN (fake_kvm_run.c), the ring
+ * of coalesced writes (fake_kvm_ring.c), registers and CPUID (fake_kvm_x86.c).
  */
 #include "fake_kvm_impl.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #define FDS 4096
@@ -35,7 +36,7 @@ static void __attribute__((format(printf, 1, 0))) note_locked(const char *fmt, v
 		vsnprintf(fake.mismatch, sizeof(fake.mismatch), fmt, args);
 }
 
-static void __attribute__((format(printf, 1, 2))) mismatch_locked(const char *fmt, ...)
+void fake_mismatch_locked(const char *fmt, ...)
 {
 	va_list args;
 
@@ -97,9 +98,15 @@ static int new_system_locked(void)
 static int new_vm_locked(void)
 {
 	struct fake_vm *vm = calloc(1, sizeof(*vm));
-	int fd = vm ? object_add_locked(&vm->object, FAKE_VM) : -ENOMEM;
+	int fd = vm ? fake_ring_init(vm) : -ENOMEM;
 
 	if (fd < 0) {
+		free(vm);
+		return fd;
+	}
+	fd = object_add_locked(&vm->object, FAKE_VM);
+	if (fd < 0) {
+		fake_ring_fini(vm);
 		free(vm);
 		return fd;
 	}
@@ -122,6 +129,7 @@ static void vm_put_locked(struct fake_vm *vm)
 		if (vm->irqfds[i].used)
 			close(vm->irqfds[i].fd);
 	}
+	fake_ring_fini(vm);
 	fake_arch_vm_fini(vm);
 	if (fake.vm == vm)
 		fake.vm = NULL;
@@ -211,7 +219,7 @@ static int close_object(int fd)
 		struct fake_vm *vm = v->vm;
 
 		if (atomic_load(&v->inside))
-			mismatch_locked("vCPU %u is closed inside KVM_RUN", v->index);
+			fake_mismatch_locked("vCPU %u is closed inside KVM_RUN", v->index);
 		vcpu_free(v);
 		vm_put_locked(vm);
 	}
@@ -253,6 +261,18 @@ static int fake_open(const char *path)
 	return give(ret);
 }
 
+static void *map_run(const struct fake_vm *vm, size_t bytes)
+{
+	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p != MAP_FAILED && bytes > FAKE_RING_OFFSET &&
+	    shmat(vm->ring_shm, p + FAKE_RING_OFFSET, SHM_REMAP) == (void *)-1) {
+		munmap(p, bytes);
+		return MAP_FAILED;
+	}
+	return p;
+}
+
 static void *fake_mmap(int fd, size_t bytes)
 {
 	struct fake_object *o = object_of(fd);
@@ -264,7 +284,10 @@ static void *fake_mmap(int fd, size_t bytes)
 	if (!error && (!o || o->kind != FAKE_VCPU || bytes > FAKE_RUN_BYTES))
 		error = EINVAL;
 	if (!error) {
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		p = map_run(((struct fake_vcpu *)o)->vm, bytes);
+		error = p == MAP_FAILED ? ENOMEM : 0;
+	}
+	if (!error) {
 		((struct fake_vcpu *)o)->run = p;
 		open_objects++;
 	} else {
@@ -294,7 +317,10 @@ static int system_ioctl(unsigned long request, void *arg)
 	case KVM_CHECK_EXTENSION:
 		return fake_check_extension((int)(intptr_t)arg);
 	case KVM_GET_VCPU_MMAP_SIZE:
-		return arg ? -EINVAL : (int)FAKE_RUN_BYTES;
+		if (arg)
+			return -EINVAL;
+		return fake_check_extension(KVM_CAP_COALESCED_MMIO) ? FAKE_RUN_BYTES :
+								      FAKE_RING_OFFSET;
 	default:
 		return fake_arch_system(request, arg);
 	}
@@ -353,6 +379,7 @@ void fake_kvm_reset(void)
 	memset(&fake.default_script, 0, sizeof(fake.default_script));
 	memset(fake.edges, 0, sizeof(fake.edges));
 	memset(fake.totals, 0, sizeof(fake.totals));
+	memset(&fake.ioeventfd_calls, 0, sizeof(fake.ioeventfd_calls));
 	memset(&fault, 0, sizeof(fault));
 	fake.vendor = FAKE_AMD;
 	fake.mismatches = 0;
@@ -430,6 +457,8 @@ void fake_kvm_get_counts(unsigned vcpu, struct fake_vcpu_counts *ret)
 		.interrupted = atomic_load(&t->interrupted),
 		.steps = atomic_load(&t->steps),
 		.doorbells = atomic_load(&t->doorbells),
+		.coalesced = atomic_load(&t->coalesced),
+		.ring_full = atomic_load(&t->ring_full),
 	};
 }
 
@@ -474,6 +503,25 @@ unsigned fake_kvm_ioeventfd_count(void)
 		n += fake.vm->bells[i].used;
 	pthread_mutex_unlock(&fake.lock);
 	return n;
+}
+
+void fake_kvm_get_ioeventfd_calls(struct fake_ioeventfd_calls *ret)
+{
+	pthread_mutex_lock(&fake.lock);
+	*ret = fake.ioeventfd_calls;
+	pthread_mutex_unlock(&fake.lock);
+}
+
+bool fake_kvm_get_coalesced_zone(unsigned index, struct kvm_coalesced_mmio_zone *ret)
+{
+	bool there;
+
+	pthread_mutex_lock(&fake.lock);
+	there = fake.vm && index < fake.vm->zone_count;
+	if (there)
+		*ret = fake.vm->zones[index];
+	pthread_mutex_unlock(&fake.lock);
+	return there;
 }
 
 unsigned fake_kvm_mismatches(void)

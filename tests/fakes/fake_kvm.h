@@ -57,7 +57,10 @@ struct fake_step {
 	void (*call)(void *arg);
 };
 
-/* Exits for port and memory-mapped I/O; a write that a doorbell takes is none. */
+/*
+ * Exits for port and memory-mapped I/O; a write that a doorbell or the ring of
+ * coalesced writes takes is none.
+ */
 #define FAKE_OUT(port, width_, value_) \
 	{ .op = FAKE_OP_PIO_WRITE, .address = port, .width = width_, .value = value_, .size = 1 }
 #define FAKE_OUTS(port, width_, data_, items) \
@@ -154,6 +157,8 @@ struct fake_vcpu_counts {
 	uint64_t interrupted; /* returns of -EINTR */
 	uint64_t steps;       /* of the script */
 	uint64_t doorbells;   /* writes that were no exit */
+	uint64_t coalesced;   /* entries put in the ring */
+	uint64_t ring_full;   /* writes that found the ring full */
 };
 void fake_kvm_get_counts(unsigned vcpu, struct fake_vcpu_counts *ret);
 
@@ -164,6 +169,14 @@ bool fake_kvm_irq_level(uint32_t gsi);
 /* Memory slots of the VM that is open; false past the last. */
 bool fake_kvm_get_slot(unsigned index, struct kvm_userspace_memory_region *ret);
 unsigned fake_kvm_ioeventfd_count(void);
+/* Calls of KVM_IOEVENTFD since the reset: while no vCPU had run yet, and after. */
+struct fake_ioeventfd_calls {
+	uint64_t before_run;
+	uint64_t after_run;
+};
+void fake_kvm_get_ioeventfd_calls(struct fake_ioeventfd_calls *ret);
+/* Zones of coalesced writes of the VM that is open; false past the last. */
+bool fake_kvm_get_coalesced_zone(unsigned index, struct kvm_coalesced_mmio_zone *ret);
 
 /*
  * What scripts found other than expected, and requests that the fake does not

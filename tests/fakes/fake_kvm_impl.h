@@ -15,8 +15,12 @@
 #define FAKE_SLOTS 32
 #define FAKE_BELLS 64
 #define FAKE_IRQFDS 64
-#define FAKE_RUN_BYTES (3 * 4096u)
-#define FAKE_PIO_OFFSET 4096u
+#define FAKE_ZONES 64
+#define FAKE_PAGE 4096u
+/* A vCPU's mapping: kvm_run, the data of port I/O, the ring. */
+#define FAKE_PIO_OFFSET FAKE_PAGE
+#define FAKE_RING_OFFSET (2 * FAKE_PAGE)
+#define FAKE_RUN_BYTES (3 * FAKE_PAGE)
 #define FAKE_STATES 16 /* kinds of saved state a VM or vCPU may have */
 #define FAKE_MSRS 128
 
@@ -55,6 +59,10 @@ struct fake_vm {
 	struct fake_bell bells[FAKE_BELLS];
 	struct fake_irqfd irqfds[FAKE_IRQFDS];
 	struct fake_line lines[FAKE_GSIS];
+	struct kvm_coalesced_mmio_zone zones[FAKE_ZONES];
+	unsigned zone_count;
+	int ring_shm; /* the page that all vCPUs see; needs no file, whose size may be limited */
+	struct kvm_coalesced_mmio_ring *ring; /* a mapping of the fake's own */
 	void *states[FAKE_STATES];
 };
 
@@ -86,7 +94,7 @@ struct fake_vcpu {
 
 /* Counts of one vCPU that outlive it. */
 struct fake_totals {
-	_Atomic uint64_t runs, exits, interrupted, steps, doorbells;
+	_Atomic uint64_t runs, exits, interrupted, steps, doorbells, coalesced, ring_full;
 };
 
 struct fake_global {
@@ -96,6 +104,7 @@ struct fake_global {
 	enum fake_vendor vendor;
 	struct fake_vm *vm; /* that was made last and is open */
 	uint64_t edges[FAKE_GSIS];
+	struct fake_ioeventfd_calls ioeventfd_calls;
 	unsigned mismatches;
 	char mismatch[256];
 	struct fake_totals totals[FAKE_VCPUS];
@@ -105,6 +114,7 @@ struct fake_global {
 extern struct fake_global fake;
 
 void fake_mismatch(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void fake_mismatch_locked(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Host address of guest RAM, NULL if [gpa, gpa + len) is not in one slot. */
 void *fake_ram_locked(const struct fake_vm *vm, uint64_t gpa, uint64_t len);
 
@@ -113,6 +123,13 @@ int fake_vm_ioctl_locked(struct fake_vm *vm, unsigned long request, void *arg);
 int fake_new_vcpu_locked(struct fake_vm *vm, uint32_t id);
 /* Ends the halt of every vCPU of the VM, which looks at its line again. */
 void fake_wake_vcpus_locked(const struct fake_vm *vm);
+
+int fake_ring_init(struct fake_vm *vm);
+void fake_ring_fini(struct fake_vm *vm);
+int fake_zone_locked(struct fake_vm *vm, const struct kvm_coalesced_mmio_zone *zone, bool on);
+/* True if the ring takes the write, or the first of its items, which then is no exit. */
+bool fake_coalesce(struct fake_vcpu *v, bool pio, uint64_t address, const void *data,
+		   uint32_t width, uint32_t items);
 
 /* Fake KVM_RUN: 0 or negative errno. */
 int fake_run(struct fake_vcpu *v);

@@ -88,11 +88,20 @@ static bool ring(struct fake_vcpu *v, const struct fake_step *s)
 	return rung;
 }
 
+/* True if the kernel keeps the write to itself. */
+static bool stays_inside(struct fake_vcpu *v, const struct fake_step *s)
+{
+	bool pio = s->op == FAKE_OP_PIO_WRITE;
+
+	return ring(v, s) || fake_coalesce(v, pio, s->address, s->data ? s->data : &s->value,
+					   s->width, pio ? s->size : 1);
+}
+
 static int pio(struct fake_vcpu *v, const struct fake_step *s, bool write)
 {
 	uint8_t *data = (uint8_t *)v->run + FAKE_PIO_OFFSET;
 
-	if (write && ring(v, s)) {
+	if (write && stays_inside(v, s)) {
 		v->pc++;
 		return GO_ON;
 	}
@@ -119,7 +128,7 @@ static int mmio(struct fake_vcpu *v, const struct fake_step *s, bool write)
 	pthread_mutex_unlock(&fake.lock);
 	if (ram)
 		fake_mismatch("step %zu: address 0x%" PRIx64 " is RAM", v->pc, s->address);
-	if (write && ring(v, s)) {
+	if (write && stays_inside(v, s)) {
 		v->pc++;
 		return GO_ON;
 	}

@@ -1,6 +1,7 @@
 /*
  * The fake KVM: capabilities, and the requests to a VM that every architecture
- * has: memory slots, interrupt lines, ioeventfds, irqfds.
+ * has: memory slots, interrupt lines, ioeventfds, irqfds. Not here: zones of
+ * coalesced writes (fake_kvm_ring.c).
  */
 #include "fake_kvm_impl.h"
 
@@ -155,11 +156,25 @@ static bool same_bell(const struct kvm_ioeventfd *a, const struct kvm_ioeventfd 
 	       (!(a->flags & match) || !(b->flags & match) || a->datamatch == b->datamatch);
 }
 
+static void count_ioeventfd_locked(void)
+{
+	unsigned i;
+
+	for (i = 0; i < FAKE_VCPUS; i++) {
+		if (atomic_load(&fake.totals[i].runs)) {
+			fake.ioeventfd_calls.after_run++;
+			return;
+		}
+	}
+	fake.ioeventfd_calls.before_run++;
+}
+
 static int ioeventfd_locked(struct fake_vm *vm, const struct kvm_ioeventfd *e)
 {
 	struct fake_bell *free_bell = NULL, *found = NULL;
 	unsigned i;
 
+	count_ioeventfd_locked();
 	if ((e->len & (e->len - 1)) || e->len > 8 || e->addr + e->len < e->addr ||
 	    (!e->len && e->flags & KVM_IOEVENTFD_FLAG_DATAMATCH))
 		return -EINVAL;
@@ -234,6 +249,9 @@ int fake_vm_ioctl_locked(struct fake_vm *vm, unsigned long request, void *arg)
 		return irqfd_locked(vm, arg);
 	case KVM_IOEVENTFD:
 		return ioeventfd_locked(vm, arg);
+	case KVM_REGISTER_COALESCED_MMIO:
+	case KVM_UNREGISTER_COALESCED_MMIO:
+		return fake_zone_locked(vm, arg, request == KVM_REGISTER_COALESCED_MMIO);
 	case KVM_CREATE_VCPU:
 		return fake_new_vcpu_locked(vm, (uint32_t)(uintptr_t)arg);
 	default:

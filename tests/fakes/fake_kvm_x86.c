@@ -265,9 +265,6 @@ int fake_arch_vm_locked(struct fake_vm *vm, unsigned long request, void *arg)
 		return check_msr_filter(arg);
 	case KVM_SET_GSI_ROUTING:
 		return check_routing(vm, arg);
-	case KVM_REGISTER_COALESCED_MMIO:
-	case KVM_UNREGISTER_COALESCED_MMIO:
-		return 0;
 	default:
 		return state_ioctl(vm->states, NULL, request, arg);
 	}

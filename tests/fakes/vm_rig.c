@@ -83,7 +83,7 @@ uint64_t vm_rig_exits(const struct vm_rig *r)
 
 	for (i = 0; i < r->vm->vcpu_count; i++) {
 		for (reason = 0; reason < VCPU_EXIT_REASONS; reason++)
-			sum += metric_read(&r->vm->vcpus[i]->exits[reason]);
+			sum += vcpu_exits(r->vm->vcpus[i], reason);
 	}
 	return sum;
 }

@@ -189,6 +189,43 @@ static void calls_in_a_row_leave_nothing_behind(void **state)
 	assert_int_equal(lock_order_violations(), 0);
 }
 
+static void take_a_while(void *arg)
+{
+	usleep(2000);
+}
+
+/* The row of a wait for a call; count 0 if there was none. */
+static struct lock_report_wait wait_for_calls(void)
+{
+	struct lock_report_wait rows[4];
+	size_t i, count = lock_report_waits(rows, 4);
+
+	for (i = 0; i < count && i < 4; i++) {
+		if (rows[i].is_condition)
+			return rows[i];
+	}
+	return (struct lock_report_wait){ 0 };
+}
+
+/* It outlives the call. A busy host may let a call end before it is waited for. */
+static void a_wait_is_charged_to_the_thread_and_the_call_site(void **state)
+{
+	struct fixture *f = *state;
+	struct lock_report_wait row;
+	uint32_t line;
+
+	lock_report_reset();
+	line = __LINE__ + 2;
+	do
+		device_thread_call(f->thread, take_a_while, NULL);
+	while (wait_for_calls().count < 3);
+	row = wait_for_calls();
+	assert_string_equal(row.type, "device call");
+	assert_string_equal(row.object, "rootfs");
+	assert_string_equal(row.file, "tests/vmm/test_device_thread.c");
+	assert_int_equal(row.line, line);
+}
+
 static void it_can_be_freed_at_once(void **state)
 {
 	struct error err;
@@ -215,6 +252,7 @@ int main(void)
 		WITH_THREAD(calls_of_many_threads_run_one_at_a_time),
 		WITH_THREAD(a_call_comes_after_what_was_posted_before),
 		WITH_THREAD(calls_in_a_row_leave_nothing_behind),
+		WITH_THREAD(a_wait_is_charged_to_the_thread_and_the_call_site),
 		cmocka_unit_test(it_can_be_freed_at_once),
 		cmocka_unit_test(free_of_null_is_fine),
 	};

@@ -57,6 +57,15 @@ static void values_and_flags_are_taken(void **state)
 	assert_string_equal(o.metrics_path, "m");
 }
 
+static void the_big_lock_is_off_unless_asked_for(void **state)
+{
+	assert_int_equal(parse(WORDS("--id", "a")), 0);
+	assert_false(o.big_lock);
+	assert_int_equal(parse(WORDS("--big-lock")), 0);
+	assert_true(o.big_lock);
+	assert_int_equal(parse(WORDS("--big-lock", "--big-lock")), -EINVAL);
+}
+
 /* What launchers of Firecracker pass and we have no use for. */
 static void options_of_launchers_are_accepted(void **state)
 {
@@ -160,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_option_leaves_the_defaults),
 		cmocka_unit_test(values_and_flags_are_taken),
+		cmocka_unit_test(the_big_lock_is_off_unless_asked_for),
 		cmocka_unit_test(options_of_launchers_are_accepted),
 		cmocka_unit_test(an_unknown_option_is_refused_and_named),
 		cmocka_unit_test(a_word_that_is_no_option_is_refused),

@@ -90,7 +90,7 @@ static enum vm_end_reason end_of(struct vm_rig *r, const struct fake_step *steps
 
 static uint64_t exits_of(struct vm_rig *r, uint32_t reason)
 {
-	return metric_read(&r->vm->vcpus[0]->exits[reason]);
+	return vcpu_exits(r->vm->vcpus[0], reason);
 }
 
 static void a_poweroff_ends_the_vm(void **state)
@@ -234,7 +234,9 @@ static void data_outside_the_run_page_is_an_internal_error(void **state)
 {
 	struct vm_rig *r = *state;
 	struct kvm_run *run = calloc(1, 8192);
-	struct vcpu v = { .vm = r->vm, .run = run, .run_bytes = 8192 };
+	struct vcpu v = { .vm = r->vm, .run = run, .run_bytes = 8192,
+			  .coalesced = &r->vm->coalesced,
+			  .ring = r->vm->coalesced.ring };
 
 	run->exit_reason = KVM_EXIT_IO;
 	run->io.size = 4;

@@ -24,6 +24,12 @@ static inline bool is_power_of_two(uint64_t v)
 	return v && !(v & (v - 1));
 }
 
+/* The lowest `bytes` bytes, 1 to 8, as a mask. */
+static inline uint64_t mask_of_bytes(unsigned bytes)
+{
+	return UINT64_MAX >> ((64 - 8 * bytes) & 63);
+}
+
 /* `align` is a power of two. */
 static inline uint64_t align_down(uint64_t v, uint64_t align)
 {

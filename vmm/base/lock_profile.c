@@ -10,11 +10,12 @@
  */
 #include "vmm/base/lock_profile.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-_Atomic int lock_profiling;
+_Atomic uint32_t lock_expected;
 
 /* Waits at one call site for one lock. */
 struct lock_waits {
@@ -115,6 +116,7 @@ static void fill(struct lock_report_wait *row, const struct lock_profile *p,
 		.file = source_name(w->site->file),
 		.line = w->site->line,
 		.is_condition = p->level == 0,
+		.level = p->level,
 		.count = load(&w->count) - w->reset_count,
 		.wait_ns = load(&w->wait_ns) - w->reset_ns,
 		.max_ns = load(&w->max_ns),
@@ -198,12 +200,13 @@ void lock_report_reset(void)
 
 void lock_set_profiling(bool on)
 {
-	atomic_store_explicit(&lock_profiling, on ? LOCK_PROFILING : 0, memory_order_relaxed);
+	atomic_store_explicit(&lock_expected, on ? LOCK_PROFILED : LOCK_FREE,
+			      memory_order_relaxed);
 }
 
 bool lock_is_profiling(void)
 {
-	return atomic_load_explicit(&lock_profiling, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&lock_expected, memory_order_relaxed) != LOCK_FREE;
 }
 
 const char *lock_level_name(enum lock_level level)

@@ -4,7 +4,9 @@
 #include "tests/vmm/base/base_test.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@ struct fixture {
 	struct lock vm, device, log;
 	struct lock_cond cond;
 	unsigned counter;
+	unsigned waiting; /* under `device` */
 	atomic_bool held;
 };
 
@@ -124,6 +127,22 @@ static void lock_excludes(void **state)
 	assert_int_equal(f->counter, 40000);
 }
 
+static void lock_excludes_while_the_profiler_goes_on_and_off(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t threads[4];
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, add_under_lock, f);
+	for (i = 0; i < 1000; i++)
+		lock_set_profiling(i % 2 == 0);
+	lock_set_profiling(false);
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(f->counter, 80000);
+}
+
 static void uncontended_lock_counts_no_wait(void **state)
 {
 	struct fixture *f = *state;
@@ -163,6 +182,7 @@ static void a_wait_is_charged_to_its_lock_and_call_site(void **state)
 	assert_string_equal(row.file, "tests/vmm/base/test_lock.c");
 	assert_int_equal(row.line, line);
 	assert_false(row.is_condition);
+	assert_int_equal(row.level, LOCK_LEVEL_DEVICE);
 	assert_int_equal(row.count, 1);
 	assert_true(row.wait_ns > 1000000);
 	assert_int_equal(row.max_ns, row.wait_ns);
@@ -305,6 +325,83 @@ static void condition_wakes_its_waiter(void **state)
 	assert_int_equal(f->counter, 1);
 }
 
+static void *wait_for_the_counter(void *arg)
+{
+	struct fixture *f = arg;
+
+	lock_take(&f->device);
+	f->waiting++;
+	while (!f->counter)
+		lock_cond_wait(&f->cond, &f->device);
+	f->waiting--;
+	lock_release(&f->device);
+	return NULL;
+}
+
+/* Returns with the lock held. */
+static void wait_until_waited_for(struct fixture *f, unsigned waiters) TSA_ACQUIRES(f->device)
+{
+	lock_take(&f->device);
+	while (f->waiting < waiters) {
+		lock_release(&f->device);
+		usleep(100);
+		lock_take(&f->device);
+	}
+}
+
+static void a_broadcast_wakes_every_waiter(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t threads[4];
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, wait_for_the_counter, f);
+	wait_until_waited_for(f, 4);
+	f->counter = 1;
+	lock_cond_broadcast(&f->cond);
+	lock_release(&f->device);
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(f->waiting, 0);
+}
+
+static void one_signal_wakes_one_waiter_after_the_other(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t threads[2];
+	unsigned i;
+
+	for (i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, wait_for_the_counter, f);
+	wait_until_waited_for(f, 2);
+	f->counter = 1;
+	lock_cond_signal(&f->cond);
+	lock_cond_signal(&f->cond);
+	lock_release(&f->device);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(f->waiting, 0);
+}
+
+static void ignore(int signo)
+{
+}
+
+static void signals_of_the_process_do_not_shorten_a_timed_wait(void **state)
+{
+	struct sigaction action = { .sa_handler = ignore };
+	struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { 0 };
+	struct fixture *f = *state;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	lock_take(&f->device);
+	assert_int_equal(lock_cond_wait_for(&f->cond, &f->device, 20000000), -ETIMEDOUT);
+	lock_release(&f->device);
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -336,9 +433,13 @@ int main(void)
 		T(waiting_for_a_condition_gives_the_level_up),
 #endif
 		T(lock_excludes),
+		T(lock_excludes_while_the_profiler_goes_on_and_off),
 		T(uncontended_lock_counts_no_wait),
 		T(a_wait_is_charged_to_its_lock_and_call_site),
 		T(condition_wakes_its_waiter),
+		T(a_broadcast_wakes_every_waiter),
+		T(one_signal_wakes_one_waiter_after_the_other),
+		T(signals_of_the_process_do_not_shorten_a_timed_wait),
 		T(timed_wait_takes_its_time),
 		T(a_wait_for_a_condition_is_charged_to_it),
 		T(reports_have_the_longest_wait_first_and_say_what_is_left_out),

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Counts the instructions of exits, prints them by function and writes the JSON.
+
+Usage: dispatch_table.py PROGRAM STREAM JSON
+"""
+
+import json
+import sys
+
+import callgrind
+
+CLASSES = ("rtc", "serial", "virtio_status", "unknown_port", "stream")
+SHOWN = 0.05  # instructions an exit: functions with less are not in the table
+
+
+def show(title, costs):
+    print("%s: %.1f instructions" % (title, sum(costs.values())))
+    for function, cost in sorted(costs.items(), key=lambda item: -item[1]):
+        if cost >= SHOWN:
+            print("    %8.1f  %s" % (cost, function))
+
+
+def main():
+    program, stream, path = sys.argv[1:]
+    look_up = callgrind.lookup(program, stream)
+    print("lookup hit: %.1f instructions" % look_up)
+    result = {"lookup_instructions": round(look_up, 1)}
+    for name in CLASSES:
+        costs = callgrind.exits(program, "loop", stream, name)
+        show(name + " exit", costs)
+        result[name + "_exit_instructions"] = round(sum(costs.values()), 1)
+    with open(path, "w", encoding="utf-8") as handle:
+        json.dump(result, handle, indent=1)
+        handle.write("\n")
+
+
+if __name__ == "__main__":
+    main()
