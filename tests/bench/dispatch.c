@@ -7,6 +7,7 @@
  * times in all; 0 times says how many exits there are. WHAT:
  *
  *	loop		a vCPU's run loop
+ *	each-loop	the same on a KVM that coalesces no writes: each access is an exit
  *	plain-loop	a loop without requests in its place
  *	lookup		the bus's look-up alone, by bench_lookup()
  *
@@ -26,16 +27,27 @@
 
 #define DRIVES 2 /* the recorded machine's drive and network interface */
 
-static void run_loop(const struct exit_stream *s, uint64_t exits)
+static void run_loop_of(const struct exit_stream *s, uint64_t exits, int coalesces)
 {
 	struct bench_vm b;
 
 	bench_vm_init(&b, 1, DRIVES);
+	fake_kvm_set_cap(KVM_CAP_COALESCED_PIO, coalesces);
 	replay_kvm_set(0, s->exits, s->count, exits);
 	bench_vm_start(&b);
 	bench_vm_run_each(&b, exits);
 	bench_vm_end(&b);
 	bench_vm_fini(&b);
+}
+
+static void run_loop(const struct exit_stream *s, uint64_t exits)
+{
+	run_loop_of(s, exits, 1);
+}
+
+static void run_each_loop(const struct exit_stream *s, uint64_t exits)
+{
+	run_loop_of(s, exits, 0);
 }
 
 /* A job: the vCPU's exits on its own thread. The kick of the job itself may come late. */
@@ -104,6 +116,7 @@ static const struct {
 	void (*run)(const struct exit_stream *s, uint64_t times);
 } programs[] = {
 	{ "loop", run_loop },
+	{ "each-loop", run_each_loop },
 	{ "plain-loop", run_plain_loop },
 	{ "lookup", run_lookup },
 };
@@ -117,7 +130,7 @@ int main(int argc, char **argv)
 	for (p = 0; argc == 5 && p < ARRAY_SIZE(programs) && strcmp(programs[p].name, argv[1]); p++)
 		;
 	if (argc != 5 || p == ARRAY_SIZE(programs)) {
-		fprintf(stderr, "usage: bench-dispatch loop|plain-loop|lookup STREAM CLASS TIMES\n");
+		fprintf(stderr, "usage: bench-dispatch loop|each-loop|plain-loop|lookup STREAM CLASS TIMES\n");
 		return 2;
 	}
 	times = strtoull(argv[4], NULL, 10);

@@ -9,7 +9,16 @@ import sys
 
 import callgrind
 
-CLASSES = ("rtc", "serial", "virtio_status", "unknown_port", "stream")
+# What is measured, of which exits, and how they are replayed. An exit that finds
+# an index of the clock in the ring of coalesced writes does the work of two.
+CLASSES = (
+    ("rtc", "rtc", "each-loop"),
+    ("rtc_coalesced", "rtc", "loop"),
+    ("serial", "serial", "loop"),
+    ("virtio_status", "virtio_status", "loop"),
+    ("unknown_port", "unknown_port", "loop"),
+    ("stream", "stream", "loop"),
+)
 SHOWN = 0.05  # instructions an exit: functions with less are not in the table
 
 
@@ -25,8 +34,8 @@ def main():
     look_up = callgrind.lookup(program, stream)
     print("lookup hit: %.1f instructions" % look_up)
     result = {"lookup_instructions": round(look_up, 1)}
-    for name in CLASSES:
-        costs = callgrind.exits(program, "loop", stream, name)
+    for name, exits, how in CLASSES:
+        costs = callgrind.exits(program, how, stream, exits)
         show(name + " exit", costs)
         result[name + "_exit_instructions"] = round(sum(costs.values()), 1)
     with open(path, "w", encoding="utf-8") as handle:
