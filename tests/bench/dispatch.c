@@ -81,8 +81,12 @@ static void run_plain_loop(const struct exit_stream *s, uint64_t exits)
 }
 
 /* callgrind counts the instructions of this function by its name. */
-__attribute__((noinline, noclone)) static const struct bus_line *
-bench_lookup(struct bus_lookup *l, enum bus_kind kind, uint64_t address, unsigned width)
+const struct bus_line *bench_lookup(struct bus_lookup *l, enum bus_kind kind, uint64_t address,
+				    unsigned width);
+
+__attribute__((noinline)) const struct bus_line *bench_lookup(struct bus_lookup *l,
+							      enum bus_kind kind,
+							      uint64_t address, unsigned width)
 {
 	return bus_find(l, kind, address, width);
 }
