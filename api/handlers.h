@@ -37,6 +37,7 @@ void handle_v1_get_vm(struct api_call *call);
 void handle_v1_patch_vm(struct api_call *call);
 void handle_v1_get_devices(struct api_call *call);
 void handle_v1_get_vcpus(struct api_call *call);
+void handle_v1_get_vcpu(struct api_call *call);
 void handle_v1_put_serial(struct api_call *call);
 void handle_v1_put_rtc(struct api_call *call);
 

@@ -104,6 +104,7 @@ static void print_exit(void *arg, const char *reason, uint64_t count)
 	p->lead = ",";
 }
 
+/* All members of the object but its end. */
 static void print_vcpu(struct buf *body, const struct vm *vm, size_t i,
 		       const struct control_vcpu_info *v)
 {
@@ -113,7 +114,7 @@ static void print_vcpu(struct buf *body, const struct vm *vm, size_t i,
 	print_text(body, ",", "state", v->state);
 	buf_printf(body, ",\"exits\":{\"total\":%" PRIu64 ",\"by_reason\":", v->exits);
 	control_vcpu_exits(vm, i, print_exit, &printer);
-	buf_printf(body, "%s", printer.lead[0] == '{' ? "{}}}" : "}}}");
+	buf_printf(body, "%s", printer.lead[0] == '{' ? "{}}" : "}}");
 }
 
 void handle_v1_get_vcpus(struct api_call *call)
@@ -129,10 +130,70 @@ void handle_v1_get_vcpus(struct api_call *call)
 		if (i > 0)
 			buf_append(&body, ",", 1);
 		print_vcpu(&body, vm, i, &v);
+		buf_append(&body, "}", 1);
 	}
 	buf_printf(&body, "]}");
 	respond_json(call, &body);
 	buf_fini(&body);
+}
+
+/* The index in the path; -ENOENT if it is no number of a vCPU. */
+static int vcpu_of(const struct api_call *call, size_t *ret)
+{
+	size_t i;
+
+	*ret = 0;
+	for (i = 0; call->id[i]; i++) {
+		if (call->id[i] < '0' || call->id[i] > '9' || (i > 0 && *ret == 0) ||
+		    *ret >= LIMIT_VCPUS)
+			return -ENOENT;
+		*ret = *ret * 10 + (size_t)(call->id[i] - '0');
+	}
+	return i > 0 && *ret < control_vcpu_count(call->api->vm) ? 0 : -ENOENT;
+}
+
+static void no_vcpu(struct api_call *call)
+{
+	respond_no_route(call, call->target, NULL);
+}
+
+static void vcpu_described(void *arg, int code, const char *text)
+{
+	struct api_call *call = arg;
+	struct control_vcpu_info v;
+	struct error err;
+	struct buf body;
+	size_t index;
+
+	if (!call->api) { /* nobody waits any more */
+		respond_empty(call);
+		return;
+	}
+	if (vcpu_of(call, &index) < 0 || control_get_vcpu(call->api->vm, index, &v) < 0) {
+		no_vcpu(call);
+		return;
+	}
+	if (code < 0) {
+		error_set_errno(&err, code, "vCPU %zu does not answer", index);
+		respond_error(call, &err);
+		return;
+	}
+	buf_init(&body, LIMIT_API_REPLY);
+	print_vcpu(&body, call->api->vm, index, &v);
+	print_text(&body, ",", "registers", text);
+	buf_append(&body, "}", 1);
+	respond_json(call, &body);
+	buf_fini(&body);
+}
+
+void handle_v1_get_vcpu(struct api_call *call)
+{
+	size_t index;
+
+	if (vcpu_of(call, &index) < 0)
+		no_vcpu(call);
+	else
+		control_describe_vcpu(call->api->vm, index, vcpu_described, call);
 }
 
 void handle_v1_put_serial(struct api_call *call)

@@ -99,7 +99,7 @@ static bool word_matches(const char **pattern, const char *have, const char **re
 	return have && strlen(have) == n && !memcmp(want, have, n);
 }
 
-/* All words of the pattern are there; with `whole` none follow. */
+/* All words of the pattern are there; with `whole` none follow, and an id is not empty. */
 static bool path_matches(const char *pattern, const struct path *p, bool whole,
 			 const char **ret_id)
 {
@@ -114,7 +114,7 @@ static bool path_matches(const char *pattern, const struct path *p, bool whole,
 			return false;
 		i++;
 	}
-	return !whole || i >= p->count;
+	return !whole || i == p->count;
 }
 
 static const struct route *find_route(const struct api_call *call, const struct path *p,

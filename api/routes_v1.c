@@ -11,6 +11,7 @@ const struct route routes_v1[] = {
 	{ API_PATCH, "/v1/vm", PHASES_ANY, &vm_v1_table, handle_v1_patch_vm },
 	{ API_GET, "/v1/devices", PHASES_ANY, NULL, handle_v1_get_devices },
 	{ API_GET, "/v1/vcpus", PHASES_ANY, NULL, handle_v1_get_vcpus },
+	{ API_GET, "/v1/vcpus/{id}", PHASES_AFTER, NULL, handle_v1_get_vcpu },
 	{ API_GET, "/v1/locks", PHASES_ANY, NULL, handle_v1_get_locks },
 	{ API_PUT, "/v1/locks", PHASES_ANY, &locks_table, handle_v1_put_locks },
 	{ API_PUT, "/v1/serial", PHASES_BEFORE, &console_table, handle_v1_put_serial },

@@ -6,6 +6,8 @@
  */
 #include "devices/rtc_cmos_calendar.h"
 
+#include <stdbool.h>
+
 #define DAYS_TO_1970 719468 /* from 0000-03-01 */
 #define DAYS_IN_ERA 146097
 
@@ -45,6 +47,8 @@ unsigned rtc_day_of_week(int64_t days)
 
 unsigned rtc_days_in_month(int64_t year, unsigned month)
 {
-	return (unsigned)(rtc_days_from_date(year, month + 1, 1) -
-			  rtc_days_from_date(year, month, 1));
+	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+	return days[month - 1] + (month == 2 && is_leap);
 }

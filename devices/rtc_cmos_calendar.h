@@ -24,6 +24,7 @@ int64_t rtc_days_from_date(int64_t year, int64_t month, int64_t day);
 struct rtc_date rtc_date_from_days(int64_t days);
 /* 1: Sunday */
 unsigned rtc_day_of_week(int64_t days);
+/* `month` is 1 to 12. */
 unsigned rtc_days_in_month(int64_t year, unsigned month);
 
 #endif

@@ -262,11 +262,12 @@ static int64_t first_day(const struct rtc_time *t, int64_t days)
 	int month = alarm_date(t->b, t->alarm[ALARM_MONTH], 13);
 	unsigned n;
 
-	for (n = 0; n < ALARM_MONTHS; n++) {
-		int length = (int)rtc_days_in_month(date.year, date.month);
-		int found = first_from(day, (int)date.day, length + 1);
+	for (n = 0; n < ALARM_MONTHS && day != NONE && month != NONE; n++) {
+		int end = (int)rtc_days_in_month(date.year, date.month) + 1;
+		int found = fits(month, (int)date.month) ? first_from(day, (int)date.day, end) :
+							   NONE;
 
-		if (fits(month, (int)date.month) && found != NONE)
+		if (found != NONE)
 			return rtc_days_from_date(date.year, date.month, found);
 		date.year += date.month == 12;
 		date.month = date.month % 12 + 1;
@@ -278,15 +279,17 @@ static int64_t first_day(const struct rtc_time *t, int64_t days)
 /* The first guest second after `after` that the alarm matches; RTC_NEVER. */
 static int64_t alarm_after(const struct rtc_time *t, int64_t after)
 {
-	int64_t days = floor_div(after + 1, SECONDS_PER_DAY);
-	int64_t day = first_day(t, days);
-	int at = first_of_day(t, day == days ? (int)(after + 1 - days * SECONDS_PER_DAY) : 0);
+	int64_t today = floor_div(after + 1, SECONDS_PER_DAY);
+	int later_today = first_of_day(t, (int)(after + 1 - today * SECONDS_PER_DAY));
+	int at = first_of_day(t, 0);
+	int64_t day;
 
-	if (day == days && at == NONE) {
-		day = first_day(t, days + 1);
-		at = first_of_day(t, 0);
-	}
-	return day == RTC_NEVER || at == NONE ? RTC_NEVER : day * SECONDS_PER_DAY + at;
+	if (at == NONE)
+		return RTC_NEVER;
+	day = first_day(t, today + (later_today == NONE));
+	if (day == today)
+		at = later_today;
+	return day == RTC_NEVER ? RTC_NEVER : day * SECONDS_PER_DAY + at;
 }
 
 /* ---- what comes due ----------------------------------------------------------------------- */

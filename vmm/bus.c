@@ -218,7 +218,7 @@ const struct bus_line *bus_lookup_miss(struct bus_lookup *l, enum bus_kind kind,
 
 	l->misses++;
 	if (table == &l->own)
-		line = &table->lines[kind][bus_line_of(address)];
+		line = &table->lines[kind][bus_line_of(kind, address)];
 	*line = (struct bus_line){ .address = address, .width = width, .ops = &nothing };
 	if (r && allows(r, address, width)) {
 		line->offset = (uint32_t)(address - r->base);

@@ -127,10 +127,12 @@ void bus_lookup_serve(struct bus_lookup *l);
 const struct bus_line *bus_lookup_miss(struct bus_lookup *l, enum bus_kind kind,
 				       uint64_t address, unsigned width);
 
-static inline unsigned bus_line_of(uint64_t address)
+static inline unsigned bus_line_of(enum bus_kind kind, uint64_t address)
 {
-	/* registers of one device are neighbours, devices lie 4 KiB apart */
-	return (unsigned)(address ^ (address >> 12)) & (BUS_LINES - 1);
+	/* registers of one device are neighbours; in memory devices lie 4 KiB apart */
+	if (kind == BUS_MMIO)
+		address ^= address >> 12;
+	return (unsigned)address & (BUS_LINES - 1);
 }
 
 /* The line that answers an access, until the next one; never NULL. */
@@ -139,7 +141,7 @@ static inline const struct bus_line *bus_find(struct bus_lookup *l, enum bus_kin
 {
 	/* Acquire: who finds the table poisoned finds the map that it was poisoned for. */
 	struct bus_table *table = atomic_load_explicit(&l->table, memory_order_acquire);
-	const struct bus_line *line = &table->lines[kind][bus_line_of(address)];
+	const struct bus_line *line = &table->lines[kind][bus_line_of(kind, address)];
 
 	if (__builtin_expect(line->address == address && line->width == width, 1))
 		return line;

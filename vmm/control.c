@@ -63,67 +63,6 @@ const struct vm_config *control_get_config(const struct vm *vm)
 	return &vm->config;
 }
 
-size_t control_vcpu_count(const struct vm *vm)
-{
-	return vm->vcpu_count;
-}
-
-static const char *vcpu_state_name(const struct vcpu *v)
-{
-	static const char *const names[] = {
-		[VCPU_CREATED] = "created",
-		[VCPU_RUNNING] = "running",
-		[VCPU_PARKED] = "paused",
-		[VCPU_STOPPED] = "stopped",
-	};
-
-	return names[atomic_load_explicit(&v->state, memory_order_acquire)];
-}
-
-int control_get_vcpu(const struct vm *vm, size_t index, struct control_vcpu_info *ret)
-{
-	const struct vcpu *v;
-	uint32_t reason;
-
-	if (index >= vm->vcpu_count)
-		return -ENOENT;
-	v = vm->vcpus[index];
-	*ret = (struct control_vcpu_info){
-		.index = v->index,
-		.tid = atomic_load_explicit(&v->tid, memory_order_acquire),
-		.state = vcpu_state_name(v),
-		.exits = metric_read(&v->interrupted),
-	};
-	for (reason = 0; reason < VCPU_EXIT_REASONS; reason++)
-		ret->exits += vcpu_exits(v, reason);
-	return 0;
-}
-
-void control_vcpu_exits(const struct vm *vm, size_t index,
-			void (*fn)(void *arg, const char *reason, uint64_t count), void *arg)
-{
-	const struct vcpu *v;
-	uint64_t others = 0;
-	uint32_t reason;
-
-	if (index >= vm->vcpu_count)
-		return;
-	v = vm->vcpus[index];
-	for (reason = 0; reason < VCPU_EXIT_REASONS; reason++) {
-		uint64_t count = vcpu_exits(v, reason);
-		const char *name = vcpu_exit_name(reason);
-
-		if (!name)
-			others += count;
-		else if (count)
-			fn(arg, name, count);
-	}
-	if (others)
-		fn(arg, "other", others);
-	if (metric_read(&v->interrupted))
-		fn(arg, "interrupted", metric_read(&v->interrupted));
-}
-
 size_t control_device_count(const struct vm *vm)
 {
 	return vm->devices.count;

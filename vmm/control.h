@@ -63,6 +63,13 @@ int control_get_vcpu(const struct vm *vm, size_t index, struct control_vcpu_info
 /* Exits of one vCPU by reason: calls `fn` for each reason that was seen. */
 void control_vcpu_exits(const struct vm *vm, size_t index,
 			void (*fn)(void *arg, const char *reason, uint64_t count), void *arg);
+/*
+ * The registers of one vCPU as a line of text, wherever it is: it comes out of the
+ * guest for that, and goes on. `text` is valid during the call and "" where the
+ * architecture has none; -ENOENT, -ENOMEM, -ESRCH if the vCPU has no thread any more.
+ */
+typedef void (*control_text_fn)(void *arg, int code, const char *text);
+void control_describe_vcpu(struct vm *vm, size_t index, control_text_fn done, void *arg);
 size_t control_device_count(const struct vm *vm);
 int control_get_device(const struct vm *vm, size_t index, struct control_device_info *ret);
 

@@ -172,12 +172,13 @@ void vcpu_release(struct vcpu *v)
 
 /* ---- serving ------------------------------------------------------------------------------ */
 
+/* The safepoint first: a job may wait for a vCPU that stands still until we do. */
 static void serve_work(struct vcpu *v, uint32_t bits)
 {
-	if (bits & VCPU_REQ_WORK)
-		vcpu_work_serve(v);
 	if (bits & VCPU_REQ_SAFEPOINT)
 		vm_safepoint_arrive(v->vm);
+	if (bits & VCPU_REQ_WORK)
+		vcpu_work_serve(v);
 }
 
 /* As where KVM_RUN was interrupted, but for what concerns a running vCPU only. */

@@ -65,6 +65,9 @@ static void run_jobs(struct vcpu *v, struct vcpu_job *newest)
 
 void vcpu_work_serve(struct vcpu *v)
 {
+	/* One of the last jobs waits for another vCPU: the queue stays closed. */
+	if (atomic_load_explicit(&v->jobs, memory_order_relaxed) == &closed)
+		return;
 	run_jobs(v, atomic_exchange_explicit(&v->jobs, NULL, memory_order_acquire));
 }
 
@@ -184,10 +187,10 @@ static void stand_still_locked(struct vm *vm) TSA_REQUIRES(vm->safepoints.lock)
 	struct vm_safepoints *s = &vm->safepoints;
 	uint64_t generation = s->generation;
 
-	if (!s->first)
+	if (!s->first && !s->is_running)
 		return; /* what we were asked for has been done */
 	s->arrived++;
-	if (s->arrived == s->vcpus)
+	if (s->arrived == s->vcpus && !s->is_running) /* it is if we have just been started */
 		run_all_locked(vm);
 	else
 		while (s->generation == generation)

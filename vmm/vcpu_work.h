@@ -23,7 +23,7 @@ struct vm;
 
 /* Runs on the vCPU's thread, outside KVM_RUN. */
 typedef void (*vcpu_job_fn)(struct vcpu *v, void *arg);
-/* Runs on any thread, with all vCPUs outside KVM_RUN. */
+/* Runs on any thread, with all vCPUs outside KVM_RUN; they run no jobs until it is over. */
 typedef void (*vm_safepoint_fn)(struct vm *vm, void *arg);
 
 /* Lies in its owner's struct, so that asking cannot fail for want of memory. */

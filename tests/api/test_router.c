@@ -41,6 +41,7 @@ static const struct sample {
 	{ "PATCH /v1/vm", "/v1/vm", "{\"state\":\"Resumed\"}", PHASES_AFTER },
 	{ "GET /v1/devices", "/v1/devices", NULL, 0 },
 	{ "GET /v1/vcpus", "/v1/vcpus", NULL, 0 },
+	{ "GET /v1/vcpus/0", "/v1/vcpus/{id}", NULL, 0 },
 	{ "GET /v1/locks", "/v1/locks", NULL, 0 },
 	{ "PUT /v1/locks", "/v1/locks", "{\"profiling\":false}", 0 },
 	{ "PUT /v1/serial", "/v1/serial", "{\"console\":\"None\"}", 0 },
@@ -73,6 +74,8 @@ static void each_phase_of(struct wire *w, const struct route *r, bool is_v1)
 		fake_control_init(&w->vm);
 		w->vm.phase = phases[i];
 		w->vm.config.net_count = 1;
+		w->vm.vcpu_count = 1;
+		w->vm.vcpus[0].state = "running";
 		memcpy(w->vm.config.nets[0].iface_id, "n", 2);
 		wire_send(w, s->request, s->body);
 		if (phases[i] & good)

@@ -113,27 +113,33 @@ void bench_vm_start(struct bench_vm *b)
 		fail("the VM does not start", &b->rig.err);
 }
 
-static bool have_made(const struct bench_vm *b, uint64_t exits)
+void bench_vm_run_each(struct bench_vm *b, uint64_t exits)
 {
 	uint32_t i;
 
 	for (i = 0; i < b->rig.vm->vcpu_count; i++) {
-		if (replay_kvm_exits(i) < exits)
-			return false;
+		while (replay_kvm_exits(i) < exits && !b->rig.ended)
+			vm_rig_run_for(&b->rig, POLL_MS);
 	}
-	return true;
 }
 
-void bench_vm_run_until(struct bench_vm *b, uint64_t exits)
+static uint64_t made(const struct bench_vm *b)
 {
-	while (!have_made(b, exits) && !b->rig.ended)
-		vm_rig_run_for(&b->rig, POLL_MS);
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < b->rig.vm->vcpu_count; i++)
+		sum += replay_kvm_exits(i);
+	return sum;
 }
 
-void bench_vm_run(struct bench_vm *b)
+uint64_t bench_vm_run_all(struct bench_vm *b, uint64_t exits)
 {
-	while (!replay_kvm_is_done() && !b->rig.ended)
+	uint64_t sum;
+
+	for (sum = made(b); sum < exits && !b->rig.ended; sum = made(b))
 		vm_rig_run_for(&b->rig, POLL_MS);
+	return sum;
 }
 
 void bench_vm_end(struct bench_vm *b)

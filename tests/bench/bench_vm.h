@@ -23,9 +23,10 @@ void bench_vm_init(struct bench_vm *b, uint32_t vcpus, uint32_t drives);
 void bench_vm_fini(struct bench_vm *b);
 
 void bench_vm_start(struct bench_vm *b);
-/* Runs the main loop until each vCPU has made `exits` exits, or all that it was given. */
-void bench_vm_run_until(struct bench_vm *b, uint64_t exits);
-void bench_vm_run(struct bench_vm *b);
+/* Runs the main loop until each vCPU has made `exits` exits. */
+void bench_vm_run_each(struct bench_vm *b, uint64_t exits);
+/* Runs it until all together have; returns how many they have, which may be more. */
+uint64_t bench_vm_run_all(struct bench_vm *b, uint64_t exits);
 void bench_vm_end(struct bench_vm *b);
 
 #endif

@@ -62,3 +62,26 @@ def per_round(command, few, many, marker):
     large = run([*command, str(many)], marker)
     costs = {name: (cost - small.get(name, 0)) / (many - few) for name, cost in large.items()}
     return {name: cost for name, cost in costs.items() if abs(cost) >= 0.005}
+
+
+# ---- bench-dispatch ------------------------------------------------------------------
+
+WARM_UP, COUNTED = 20000, 60000  # exits, at least; whole rounds of the stream
+
+
+def of_stream(program, what, stream, name, marker):
+    """Instructions by function for one exit of that class, what replays it left out."""
+    command = [program, what, stream, name]
+    there_are = int(subprocess.run([*command, "0"], stdout=subprocess.PIPE, check=True).stdout)
+    few = -(-WARM_UP // there_are) * there_are
+    many = few + -(-COUNTED // there_are) * there_are
+    costs = per_round(command, few, many, marker)
+    return {f: cost for f, cost in costs.items() if not f.startswith("replay_")}
+
+
+def exits(program, what, stream, name):
+    return of_stream(program, what, stream, name, "vcpu_handle_exit")
+
+
+def lookup(program, stream):
+    return of_stream(program, "lookup", stream, "known", "bench_lookup")["bench_lookup"]

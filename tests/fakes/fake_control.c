@@ -107,6 +107,13 @@ void control_vcpu_exits(const struct vm *vm, size_t index,
 	fn(arg, "hlt", 1);
 }
 
+void control_describe_vcpu(struct vm *vm, size_t index, control_text_fn done, void *arg)
+{
+	int code = index < vm->vcpu_count ? vm->code : -ENOENT;
+
+	done(arg, code, code ? NULL : "RIP 0010:0000000000100000");
+}
+
 size_t control_device_count(const struct vm *vm)
 {
 	return vm->device_count;

@@ -19,8 +19,8 @@
 
 struct fake_global fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static struct fake_object *objects[FDS]; /* by descriptor */
-static unsigned open_objects;            /* and mappings */
+static _Atomic(struct fake_object *) objects[FDS]; /* by descriptor; changed with the lock held */
+static unsigned open_objects;                      /* and mappings */
 
 static struct {
 	unsigned long request;
@@ -77,12 +77,7 @@ static int object_add_locked(struct fake_object *o, enum fake_kind kind)
 
 static struct fake_object *object_of(int fd)
 {
-	struct fake_object *o;
-
-	pthread_mutex_lock(&fake.lock);
-	o = fd >= 0 && fd < FDS ? objects[fd] : NULL;
-	pthread_mutex_unlock(&fake.lock);
-	return o;
+	return fd >= 0 && fd < FDS ? objects[fd] : NULL;
 }
 
 static int new_system_locked(void)

@@ -128,8 +128,8 @@ int fake_ring_init(struct fake_vm *vm);
 void fake_ring_fini(struct fake_vm *vm);
 int fake_zone_locked(struct fake_vm *vm, const struct kvm_coalesced_mmio_zone *zone, bool on);
 /* True if the ring takes the write, or the first of its items, which then is no exit. */
-bool fake_coalesce(struct fake_vcpu *v, bool pio, uint64_t address, const void *data,
-		   uint32_t width, uint32_t items);
+bool fake_coalesce_locked(struct fake_vcpu *v, bool pio, uint64_t address, const void *data,
+			  uint32_t width, uint32_t items);
 
 /* Fake KVM_RUN: 0 or negative errno. */
 int fake_run(struct fake_vcpu *v);

@@ -107,21 +107,19 @@ static bool put_locked(struct kvm_coalesced_mmio_ring *ring, bool pio, uint64_t 
 	return true;
 }
 
-bool fake_coalesce(struct fake_vcpu *v, bool pio, uint64_t address, const void *data,
-		   uint32_t width, uint32_t items)
+bool fake_coalesce_locked(struct fake_vcpu *v, bool pio, uint64_t address, const void *data,
+			  uint32_t width, uint32_t items)
 {
 	struct fake_totals *totals = &fake.totals[v->index];
 	const uint8_t *item = data;
 	uint32_t put = 0;
 
-	pthread_mutex_lock(&fake.lock);
 	if (!in_a_zone_locked(v->vm, pio, address, width))
-		items = 0;
+		return false;
 	while (put < items && put_locked(v->vm->ring, pio, address, item, width)) {
 		item += width;
 		put++;
 	}
-	pthread_mutex_unlock(&fake.lock);
 	atomic_fetch_add(&totals->coalesced, put);
 	atomic_fetch_add(&totals->ring_full, put < items);
 	return put > 0;

@@ -67,8 +67,8 @@ static bool rings(const struct fake_bell *bell, const struct fake_step *s)
 	       (!(e->flags & KVM_IOEVENTFD_FLAG_DATAMATCH) || e->datamatch == s->value);
 }
 
-/* True if a doorbell takes the write, which then is no exit. */
-static bool ring(struct fake_vcpu *v, const struct fake_step *s)
+/* True if a doorbell takes the write. */
+static bool ring_locked(struct fake_vcpu *v, const struct fake_step *s)
 {
 	uint64_t one = 1;
 	bool rung = false;
@@ -76,25 +76,27 @@ static bool ring(struct fake_vcpu *v, const struct fake_step *s)
 
 	if (s->data)
 		return false;
-	pthread_mutex_lock(&fake.lock);
 	for (i = 0; i < FAKE_BELLS && !rung; i++) {
 		rung = rings(&v->vm->bells[i], s);
 		if (rung && write(v->vm->bells[i].fd, &one, sizeof(one)) < 0)
 			rung = errno == EAGAIN;
 	}
-	pthread_mutex_unlock(&fake.lock);
 	if (rung)
 		atomic_fetch_add(&fake.totals[v->index].doorbells, 1);
 	return rung;
 }
 
-/* True if the kernel keeps the write to itself. */
+/* True if a doorbell or the ring takes the write, which then is no exit. */
 static bool stays_inside(struct fake_vcpu *v, const struct fake_step *s)
 {
-	bool pio = s->op == FAKE_OP_PIO_WRITE;
+	bool pio = s->op == FAKE_OP_PIO_WRITE, taken;
 
-	return ring(v, s) || fake_coalesce(v, pio, s->address, s->data ? s->data : &s->value,
-					   s->width, pio ? s->size : 1);
+	pthread_mutex_lock(&fake.lock);
+	taken = ring_locked(v, s) ||
+		fake_coalesce_locked(v, pio, s->address, s->data ? s->data : &s->value, s->width,
+				     pio ? s->size : 1);
+	pthread_mutex_unlock(&fake.lock);
+	return taken;
 }
 
 static int pio(struct fake_vcpu *v, const struct fake_step *s, bool write)
@@ -185,10 +187,14 @@ static int memory(struct fake_vcpu *v, const struct fake_step *s)
 /* One that the thread lets in outside KVM_RUN: the others are not for it. */
 static bool signal_is_pending(const sigset_t *outside)
 {
-	sigset_t set;
+	static const sigset_t none;
+	sigset_t set = none;
 	int signo;
 
 	sigpending(&set);
+	/* glibc's sigisemptyset() overlooks real-time signals. */
+	if (memcmp(&set, &none, sizeof(set)) == 0)
+		return false;
 	for (signo = 1; signo <= SIGRTMAX; signo++) {
 		if (sigismember(&set, signo) == 1 && sigismember(outside, signo) == 0)
 			return true;
@@ -348,17 +354,18 @@ static int take_step(struct fake_vcpu *v, const sigset_t *outside)
 	return GO_ON;
 }
 
-static int run_script(struct fake_vcpu *v, const sigset_t *outside)
+/*
+ * One step, and whether a signal ends the run after it. The question is a
+ * system call, so it is not asked where the answer makes no difference: a step
+ * that exits at once does so just before the signal comes, a wait sees it
+ * itself, and a jump is followed by what it leads to.
+ */
+static int advance(struct fake_vcpu *v, const sigset_t *outside)
 {
-	int ret = GO_ON;
+	bool jump = v->pc < v->script.count && v->script.steps[v->pc].op == FAKE_OP_LOOP;
+	int ret = take_step(v, outside);
 
-	if (v->unfinished)
-		complete_read(v);
-	if (__atomic_load_n(&v->run->immediate_exit, __ATOMIC_SEQ_CST))
-		return -EINTR;
-	while (ret == GO_ON)
-		ret = signal_is_pending(outside) ? interrupted(v) : take_step(v, outside);
-	return ret == EXITED ? 0 : ret;
+	return ret == GO_ON && !jump && signal_is_pending(outside) ? interrupted(v) : ret;
 }
 
 static void block_signals(sigset_t *ret_outside)
@@ -373,10 +380,32 @@ static void block_signals(sigset_t *ret_outside)
 	pthread_sigmask(SIG_BLOCK, &set, ret_outside);
 }
 
+static bool exit_is_wanted(const struct fake_vcpu *v)
+{
+	return __atomic_load_n(&v->run->immediate_exit, __ATOMIC_SEQ_CST);
+}
+
+static int run_script(struct fake_vcpu *v)
+{
+	sigset_t outside;
+	int ret;
+
+	if (v->unfinished)
+		complete_read(v);
+	if (exit_is_wanted(v))
+		return -EINTR;
+	block_signals(&outside);
+	/* The read that counts: a kick until here came before KVM_RUN looked. */
+	ret = exit_is_wanted(v) ? -EINTR : GO_ON;
+	while (ret == GO_ON)
+		ret = advance(v, &outside);
+	pthread_sigmask(SIG_SETMASK, &outside, NULL);
+	return ret == EXITED ? 0 : ret;
+}
+
 int fake_run(struct fake_vcpu *v)
 {
 	struct fake_totals *totals = &fake.totals[v->index];
-	sigset_t outside;
 	int ret;
 
 	if (atomic_exchange(&v->inside, true)) {
@@ -385,9 +414,7 @@ int fake_run(struct fake_vcpu *v)
 	}
 	atomic_fetch_add(&fake.running, 1);
 	atomic_fetch_add(&totals->runs, 1);
-	block_signals(&outside);
-	ret = run_script(v, &outside);
-	pthread_sigmask(SIG_SETMASK, &outside, NULL);
+	ret = run_script(v);
 	if (ret == 0)
 		atomic_fetch_add(&totals->exits, 1);
 	else if (ret == -EINTR)

@@ -26,13 +26,13 @@ struct replay {
 	/* constant while the vCPU runs */
 	const struct replay_exit *exits;
 	size_t count;
-	uint64_t limit;
 	struct kvm_run *run;
 	/* its own thread's */
 	size_t next;
 	const uint8_t *unfinished; /* of a read: where its value will be */
 	uint8_t unfinished_width;
-	/* written by its own thread, read by any */
+	/* written by its own thread, or before that runs; read by any */
+	_Atomic uint64_t limit;
 	_Atomic uint64_t made;
 	_Atomic uint64_t coalesced;
 	_Atomic uint64_t last_read;
@@ -169,7 +169,7 @@ static int replay_run(struct replay *r)
 		replay_complete_read(r);
 	if (__atomic_load_n(&r->run->immediate_exit, __ATOMIC_SEQ_CST))
 		return -EINTR;
-	if (made == r->limit)
+	if (made >= atomic_load_explicit(&r->limit, memory_order_relaxed))
 		return replay_halt(r);
 	e = replay_next(r);
 	r->unfinished_width = e->width;
@@ -285,7 +285,12 @@ void replay_kvm_set(unsigned vcpu, const struct replay_exit *exits, size_t count
 {
 	replays[vcpu].exits = exits;
 	replays[vcpu].count = count;
-	replays[vcpu].limit = limit;
+	replay_kvm_set_limit(vcpu, limit);
+}
+
+void replay_kvm_set_limit(unsigned vcpu, uint64_t limit)
+{
+	atomic_store_explicit(&replays[vcpu].limit, limit, memory_order_relaxed);
 }
 
 uint64_t replay_kvm_exits(unsigned vcpu)
@@ -303,7 +308,7 @@ bool replay_kvm_is_done(void)
 	unsigned i;
 
 	for (i = 0; i < FAKE_VCPUS; i++) {
-		if (replays[i].exits && replay_kvm_exits(i) < replays[i].limit)
+		if (replays[i].exits && replay_kvm_exits(i) < atomic_load(&replays[i].limit))
 			return false;
 	}
 	return true;

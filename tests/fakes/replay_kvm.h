@@ -41,6 +41,8 @@ void replay_kvm_reset(void);
  * over, until it has made `limit` exits. It is kept by reference.
  */
 void replay_kvm_set(unsigned vcpu, const struct replay_exit *exits, size_t count, uint64_t limit);
+/* Before the vCPU's thread runs, or on it. */
+void replay_kvm_set_limit(unsigned vcpu, uint64_t limit);
 
 /* Exits of this vCPU so far. */
 uint64_t replay_kvm_exits(unsigned vcpu);
