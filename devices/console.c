@@ -99,6 +99,7 @@ void console_send_locked(struct console *c, uint8_t byte)
 
 void console_want_input(struct console *c)
 {
+	atomic_store(&c->input_wanted, true);
 	if (c->thread)
 		fd_eventfd_signal(c->wake_fd);
 }
@@ -209,7 +210,9 @@ static void on_wake(void *arg, int fd, unsigned events)
 	fd_eventfd_drain(fd);
 	if (atomic_load(&c->awake))
 		serve_output(c);
-	serve_input(c);
+	/* Only then: it takes the device's lock, which a vCPU holds that has just woken us. */
+	if (atomic_exchange(&c->input_wanted, false))
+		serve_input(c);
 }
 
 static size_t on_input(void *user, const uint8_t *data, size_t n)
