@@ -17,6 +17,7 @@ struct vcpu;
 enum vcpu_exit_result {
 	VCPU_CONTINUE,
 	VCPU_STOP, /* the VM ends; the reason has been reported */
+	VCPU_PARK, /* the guest polls: vcpu_poll_park() comes next */
 };
 
 /* Main thread, while the VM is built, in this order. */
@@ -42,6 +43,13 @@ void arch_vm_fini(struct vm *vm);
 int arch_vcpu_setup(struct vcpu *v, struct error *err);
 /* An exit reason that the core's table does not have. */
 enum vcpu_exit_result arch_vcpu_exit(struct vcpu *v);
+/*
+ * Lets the next KVM_RUN sleep until an interrupt is due, as after HLT; a kick still
+ * ends it. -ENOTSUP where that cannot be had.
+ */
+int arch_vcpu_halt(struct vcpu *v);
+/* Takes that back, unless the vCPU has woken. */
+void arch_vcpu_unhalt(struct vcpu *v);
 /* The vCPU is about to be parked by a pause. */
 void arch_vcpu_parked(struct vcpu *v);
 

@@ -202,6 +202,11 @@ static const struct bus_region *search(const struct bus_map *map, uint64_t addre
 	return NULL;
 }
 
+const struct bus_region *bus_region_at(const struct bus *b, enum bus_kind kind, uint64_t address)
+{
+	return search(current_map(b, kind), address);
+}
+
 static bool allows(const struct bus_region *r, uint64_t address, unsigned width)
 {
 	return width >= r->min_access && width <= r->max_access &&

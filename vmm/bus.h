@@ -43,7 +43,35 @@ enum bus_action {
 struct bus_ops {
 	uint64_t (*read)(void *device, uint64_t offset, unsigned width);
 	enum bus_action (*write)(void *device, uint64_t offset, unsigned width, uint64_t value);
+	/*
+	 * For how many nanoseconds a guest that reads this register in a loop may be
+	 * left asleep, provided that it is woken when bus_watch_changed() is called: 0,
+	 * not at all; UINT64_MAX, time alone does not change it. NULL: 0 for all.
+	 */
+	uint64_t (*rests)(void *device, uint64_t offset);
 };
+
+/*
+ * Tells who sleeps until a register changes. A device that has bus_ops.rests
+ * calls bus_watch_changed() after each change that no access of the guest's
+ * made, from any thread, locks or not.
+ */
+struct bus_watch {
+	_Atomic uint64_t generation;
+	_Atomic uint64_t parked; /* bits of the vCPUs that sleep */
+	void (*wake)(void *arg, uint64_t vcpus); /* set before vCPUs run; NULL: nobody sleeps */
+	void *arg;
+};
+
+static inline void bus_watch_changed(struct bus_watch *w)
+{
+	uint64_t parked;
+
+	atomic_fetch_add(&w->generation, 1);
+	parked = atomic_load(&w->parked);
+	if (parked && w->wake)
+		w->wake(w->arg, parked);
+}
 
 struct bus_region {
 	const char *name;
@@ -53,6 +81,7 @@ struct bus_region {
 	uint8_t max_access;
 	const struct bus_ops *ops;
 	void *device;
+	struct bus_watch *watch; /* of the device; NULL if it has none */
 };
 
 /* Constant once it is published. */
@@ -116,6 +145,12 @@ int bus_remove(struct bus *b, enum bus_kind kind, uint64_t base, struct error *e
 struct bus_map *bus_take_replaced(struct bus *b);
 /* Any thread. NULL allowed. */
 void bus_free_maps(struct bus_map *maps);
+/*
+ * vCPU threads: the region of an address, by a search; NULL if there is none. It
+ * is constant until the next time the vCPU serves requests.
+ */
+const struct bus_region *bus_region_at(const struct bus *b, enum bus_kind kind,
+				       uint64_t address);
 /* Regions of one bus. */
 uint32_t bus_count(const struct bus *b, enum bus_kind kind);
 

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "vmm/base/error.h"
+#include "vmm/bus.h"
 #include "vmm/limits.h"
 
 struct device;
@@ -55,6 +56,7 @@ struct device {
 	const char *type; /* static: "virtio-blk" */
 	char id[LIMIT_ID + 1];
 	struct device_thread *thread; /* NULL: served by vCPU threads alone */
+	struct bus_watch watch; /* of its registers */
 	/* set by the board when it places the device, for reports */
 	uint64_t base;
 	uint64_t size;

@@ -31,9 +31,16 @@ struct vcpu *vcpu_current(void)
 	return current;
 }
 
-/* The kick does its work by interrupting KVM_RUN. */
+/*
+ * The kick does its work by interrupting KVM_RUN. One that comes just before it,
+ * from the timer that bounds a parking, would be lost: immediate_exit stays.
+ */
 static void on_kick(int signo)
 {
+	struct vcpu *v = current;
+
+	if (v && v->poll.is_bounded)
+		__atomic_store_n(&v->run->immediate_exit, 1, __ATOMIC_SEQ_CST);
 }
 
 static void kick_signals(sigset_t *ret)
@@ -99,7 +106,9 @@ struct vcpu *vcpu_new(struct vm *vm, uint32_t index, struct error *err)
 	v->fd.fd = -EBADF;
 	v->coalesced = &vm->coalesced;
 	v->ring = v->coalesced->ring;
-	v->handle_exit = big_lock_is_on() ? vcpu_handle_exit_big_locked : vcpu_handle_exit;
+	v->handle_exit = big_lock_is_on()	? vcpu_handle_exit_big_locked :
+			 vm->config.park_polls	? vcpu_handle_exit_polled :
+						  vcpu_handle_exit;
 	snprintf(v->name, sizeof(v->name), "vcpu %u", index);
 	lock_init(&v->lock, LOCK_LEVEL_VM, "vcpu", v->name);
 	lock_cond_init(&v->wake, "vcpu asleep", v->name);
@@ -253,10 +262,14 @@ static void run_loop(struct vcpu *v)
 	for (;;) {
 		int ret = kvm_vcpu_run(v->fd);
 
-		if (__builtin_expect(ret == 0, 1)) {
-			if (v->handle_exit(v) == VCPU_STOP)
+		while (__builtin_expect(ret == 0, 1)) {
+			enum vcpu_exit_result result = v->handle_exit(v);
+
+			if (__builtin_expect(result == VCPU_STOP, 0))
 				return;
-		} else if (ret == -EINTR) {
+			ret = result == VCPU_CONTINUE ? kvm_vcpu_run(v->fd) : vcpu_poll_park(v);
+		}
+		if (ret == -EINTR) {
 			if (!serve_requests(v))
 				return;
 		} else if (ret != -EAGAIN) {
@@ -284,6 +297,7 @@ static void *thread_main(void *arg)
 	park(v);
 	if (v->setup_code == 0 && !(atomic_load(&v->requests) & VCPU_REQ_STOP))
 		run_loop(v);
+	vcpu_poll_fini(v);
 	vcpu_work_close(v);
 	vm_safepoint_leave(v->vm);
 	atomic_store_explicit(&v->state, VCPU_STOPPED, memory_order_release);

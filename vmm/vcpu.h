@@ -26,6 +26,7 @@
 #include "vmm/event_loop.h"
 #include "vmm/kvm.h"
 #include "vmm/metrics.h"
+#include "vmm/vcpu_poll.h"
 
 #define VCPU_EXIT_REASONS 64
 #define VCPU_ALIGNMENT 64 /* of what different threads write: a cache line */
@@ -34,6 +35,7 @@
 #define VCPU_REQ_PAUSE 1u
 #define VCPU_REQ_STOP 2u
 #define VCPU_REQ_WORK 4u      /* its queue of jobs is not empty */
+#define VCPU_REQ_LOOK 16u     /* nothing: it only comes out of KVM_RUN */
 #define VCPU_REQ_SAFEPOINT 8u /* somebody waits for all vCPUs to stand still */
 
 /* Summed over vCPUs in the metrics; each counter has one writer. */
@@ -75,6 +77,8 @@ struct vcpu {
 
 	/* its own thread only, but for the pointer in it */
 	struct bus_lookup lookup __attribute__((aligned(VCPU_ALIGNMENT)));
+
+	struct vcpu_poll poll; /* see vcpu_poll.h */
 
 	/* written by its own thread, read by any: relaxed */
 	struct vcpu_metrics metrics __attribute__((aligned(VCPU_ALIGNMENT)));
