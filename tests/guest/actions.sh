@@ -178,7 +178,7 @@ do_entropy() {
 }
 
 do_busy() {
-	while echo "all work and no play makes a serial port dull: $(date +%s)"; do :; done &
+	while echo "all work and no play makes a serial port dull"; do :; done &
 	while dd if=/dev/vda of=/dev/null bs=4k count=512 iflag=direct 2>/dev/null; do :; done &
 	while dd if=/dev/hwrng of=/dev/null bs=64 count=64 2>/dev/null; do :; done &
 	out "busy"
