@@ -218,6 +218,22 @@ void arch_vcpu_parked(struct vcpu *v)
 		log_debug("vCPU %u: KVM_KVMCLOCK_CTRL: error %d", v->index, -ret);
 }
 
+int arch_vcpu_halt(struct vcpu *v)
+{
+	return kvm_set_mp_state(v->fd, KVM_MP_STATE_HALTED);
+}
+
+/* An interrupt has made it runnable already, or another vCPU has reset it. */
+void arch_vcpu_unhalt(struct vcpu *v)
+{
+	uint32_t state;
+
+	if (kvm_get_mp_state(v->fd, &state) < 0 || state != KVM_MP_STATE_HALTED)
+		return;
+	if (kvm_set_mp_state(v->fd, KVM_MP_STATE_RUNNABLE) < 0)
+		log_error("vCPU %u: cannot be woken", v->index);
+}
+
 int arch_ctrl_alt_del(struct vm *vm, struct error *err)
 {
 	return board_ctrl_alt_del(vm, err);

@@ -17,6 +17,7 @@
 #include "devices/virtio/mmio.h"
 #include "vmm/arch.h"
 #include "vmm/base/bits.h"
+#include "vmm/vcpu_poll.h"
 #include "vmm/vm.h"
 
 #define NO_GSI (-1)
@@ -117,8 +118,11 @@ static int place(struct vm *vm, enum bus_kind kind, struct bus_region region, in
 	ret = device_set_add(&vm->devices, d, err);
 	if (ret < 0)
 		return ret;
+	d->watch.wake = vcpu_poll_wake;
+	d->watch.arg = vm;
 	region.name = d->type;
 	region.device = d;
+	region.watch = &d->watch;
 	return bus_add(&vm->bus, kind, &region, err);
 }
 

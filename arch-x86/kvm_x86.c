@@ -127,3 +127,19 @@ int kvm_kvmclock_ctrl(struct kvm_fd vcpu)
 {
 	return kvm_ioctl_val(vcpu, KVM_KVMCLOCK_CTRL, 0);
 }
+
+int kvm_get_mp_state(struct kvm_fd vcpu, uint32_t *ret)
+{
+	struct kvm_mp_state s = { 0 };
+	int code = kvm_ioctl_ptr(vcpu, KVM_GET_MP_STATE, &s);
+
+	*ret = s.mp_state;
+	return code;
+}
+
+int kvm_set_mp_state(struct kvm_fd vcpu, uint32_t state)
+{
+	struct kvm_mp_state s = { .mp_state = state };
+
+	return kvm_ioctl_ptr(vcpu, KVM_SET_MP_STATE, &s);
+}

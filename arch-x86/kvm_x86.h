@@ -50,6 +50,9 @@ int kvm_get_regs(struct kvm_fd vcpu, struct kvm_regs *regs) KVM_RESULT;
 int kvm_set_regs(struct kvm_fd vcpu, const struct kvm_regs *regs) KVM_RESULT;
 int kvm_get_sregs(struct kvm_fd vcpu, struct kvm_sregs *sregs) KVM_RESULT;
 int kvm_set_sregs(struct kvm_fd vcpu, const struct kvm_sregs *sregs) KVM_RESULT;
+/* KVM_MP_STATE_*: runnable, halted, waiting for its start, ... */
+int kvm_get_mp_state(struct kvm_fd vcpu, uint32_t *ret) KVM_RESULT;
+int kvm_set_mp_state(struct kvm_fd vcpu, uint32_t state) KVM_RESULT;
 /* Extended control register 0: which states XSAVE manages. */
 int kvm_set_xcr0(struct kvm_fd vcpu, uint64_t xcr0) KVM_RESULT;
 /* Frequency of the guest's TSC in kHz. */

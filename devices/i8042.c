@@ -296,6 +296,7 @@ int i8042_ctrl_alt_del(struct device *d)
 	for (i = 0; ret == 0 && i < n; i++)
 		reply_locked(k, codes[i]);
 	lock_release(&k->lock);
+	bus_watch_changed(&k->dev.watch);
 	return ret;
 }
 
@@ -537,7 +538,14 @@ struct device *i8042_create(const struct device_env *env, const struct irq_line 
 	return &k->dev;
 }
 
+/* The host presses keys only for Ctrl-Alt-Del, and says so. */
+static uint64_t i8042_rests(void *device, uint64_t offset)
+{
+	return offset == I8042_REG_STATUS ? UINT64_MAX : 0;
+}
+
 const struct bus_ops i8042_bus_ops = {
 	.read = i8042_read,
 	.write = i8042_write,
+	.rests = i8042_rests,
 };

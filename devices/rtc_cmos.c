@@ -313,9 +313,36 @@ static enum bus_action rtc_write(void *device, uint64_t offset, unsigned width, 
 	return BUS_DONE;
 }
 
+/*
+ * What the time shows changes with it: at the end of the second, and register A
+ * 244 us before. A sleep that is too long by a writer's change of the clock is no
+ * harm: it is bounded, and that writer is the guest.
+ */
+static uint64_t rtc_rests(void *device, uint64_t offset)
+{
+	struct rtc *r = device;
+	size_t which = (size_t)kinds[atomic_load_explicit(&r->index, memory_order_relaxed)] -
+		       KIND_SHOWN;
+	struct rtc_time t;
+	struct rtc_shown shown;
+	uint64_t elapsed;
+	int64_t now;
+
+	if (offset != RTC_PORT_DATA || which >= SHOWN)
+		return 0;
+	now = wall_ns(r);
+	t = rtc_snapshot(r);
+	rtc_time_show(&t, now, &shown);
+	elapsed = (uint64_t)now - (uint64_t)shown.from_ns;
+	if (which == SHOWN_A && elapsed < shown.uip_after_ns)
+		return shown.uip_after_ns - elapsed;
+	return elapsed < shown.valid_ns ? shown.valid_ns - elapsed : 0;
+}
+
 const struct bus_ops rtc_cmos_bus_ops = {
 	.read = rtc_read,
 	.write = rtc_write,
+	.rests = rtc_rests,
 };
 
 /* ---- host side ---------------------------------------------------------------------------- */

@@ -247,6 +247,8 @@ size_t uart16550_receive(struct device *d, const uint8_t *data, size_t n)
 	refill_locked(u);
 	update_irq_locked(u);
 	lock_release(&u->lock);
+	if (taken)
+		bus_watch_changed(&u->dev.watch);
 	return taken;
 }
 
@@ -574,7 +576,14 @@ struct device *uart16550_create(const struct device_env *env, const struct seria
 	return NULL;
 }
 
+/* The status changes by input, which says so; the transmitter never keeps a guest waiting. */
+static uint64_t uart_rests(void *device, uint64_t offset)
+{
+	return offset == UART_REG_LSR || offset == UART_REG_IIR ? UINT64_MAX : 0;
+}
+
 const struct bus_ops uart16550_bus_ops = {
 	.read = uart_read,
 	.write = uart_write,
+	.rests = uart_rests,
 };

@@ -125,6 +125,7 @@ struct vm_config {
 	bool has_logger;
 	bool has_metrics;
 	bool boot_timer; /* --boot-timer */
+	bool park_polls; /* vCPUs whose guest polls a register sleep; see vcpu_poll.h */
 };
 
 /* 1 vCPU, 128 MiB, console on stdio, level info. */

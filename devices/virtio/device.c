@@ -54,7 +54,10 @@ static const struct {
  */
 static void interrupt(struct virtio_device *v, uint32_t reason)
 {
-	if (!(atomic_fetch_or(&v->interrupts, reason) & reason) && v->irq.ops)
+	if (atomic_fetch_or(&v->interrupts, reason) & reason)
+		return;
+	bus_watch_changed(&v->dev.watch);
+	if (v->irq.ops)
 		irq_line_pulse(&v->irq);
 }
 
@@ -93,6 +96,7 @@ void virtio_fail(struct virtio_device *v, const char *why)
 	}
 	log_warn("device %s: %s: it needs a reset", v->dev.id, why);
 	atomic_store(&v->needs_reset, true);
+	bus_watch_changed(&v->dev.watch); /* if that interrupt is pending already */
 	interrupt(v, VIRTIO_INT_CONFIG_CHANGE);
 }
 
@@ -369,6 +373,7 @@ void virtio_set_config(struct virtio_device *v, unsigned offset, const void *byt
 	lock_take(&v->lock);
 	memcpy(v->config + offset, bytes, n);
 	atomic_fetch_add(&v->generation, 1);
+	bus_watch_changed(&v->dev.watch);
 	lock_release(&v->lock);
 	if (atomic_load(&v->status) & DRIVER_OK)
 		interrupt(v, VIRTIO_INT_CONFIG_CHANGE);

@@ -306,7 +306,21 @@ undo_doorbells:
 	return ret;
 }
 
+/* What the device's own thread changes; it says so. */
+static uint64_t mmio_rests(void *device, uint64_t offset)
+{
+	switch (offset) {
+	case REG_STATUS:
+	case REG_INTERRUPT_STATUS:
+	case REG_CONFIG_GENERATION:
+		return UINT64_MAX;
+	default:
+		return 0;
+	}
+}
+
 const struct bus_ops virtio_mmio_bus_ops = {
 	.read = mmio_read,
 	.write = mmio_write,
+	.rests = mmio_rests,
 };

@@ -105,6 +105,15 @@ void arch_vcpu_parked(struct vcpu *v)
 	atomic_fetch_add(&fake_arch.parked, 1);
 }
 
+int arch_vcpu_halt(struct vcpu *v)
+{
+	return -ENOTSUP;
+}
+
+void arch_vcpu_unhalt(struct vcpu *v)
+{
+}
+
 int arch_ctrl_alt_del(struct vm *vm, struct error *err)
 {
 	return error_set(err, -ENOTSUP, "this machine has no keyboard");

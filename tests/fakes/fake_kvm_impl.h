@@ -84,6 +84,7 @@ struct fake_vcpu {
 	struct fake_script script;
 	size_t pc;
 	uint64_t *loops; /* rounds done, by step */
+	bool halted;     /* by KVM_SET_MP_STATE, until a line rises */
 	bool unfinished; /* a read whose value comes with the next KVM_RUN */
 
 	void *states[FAKE_STATES];

@@ -380,6 +380,20 @@ static void block_signals(sigset_t *ret_outside)
 	pthread_sigmask(SIG_BLOCK, &set, ret_outside);
 }
 
+/* As after HLT: any line that rises ends it. */
+static int sleep_halted(struct fake_vcpu *v, const sigset_t *outside)
+{
+	struct pollfd wake = { .fd = v->wake_fd, .events = POLLIN };
+	uint64_t ignored;
+
+	if (halt(&wake, 1, NULL, outside) < 0)
+		return interrupted(v);
+	while (read(v->wake_fd, &ignored, sizeof(ignored)) > 0)
+		;
+	v->halted = false;
+	return GO_ON;
+}
+
 static bool exit_is_wanted(const struct fake_vcpu *v)
 {
 	return __atomic_load_n(&v->run->immediate_exit, __ATOMIC_SEQ_CST);
@@ -397,6 +411,8 @@ static int run_script(struct fake_vcpu *v)
 	block_signals(&outside);
 	/* The read that counts: a kick until here came before KVM_RUN looked. */
 	ret = exit_is_wanted(v) ? -EINTR : GO_ON;
+	if (ret == GO_ON && v->halted)
+		ret = sleep_halted(v, &outside);
 	while (ret == GO_ON)
 		ret = advance(v, &outside);
 	pthread_sigmask(SIG_SETMASK, &outside, NULL);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KHZ 2450000
 
@@ -326,9 +327,33 @@ static int get_cpuid2(const struct fake_vcpu *v, struct kvm_cpuid2 *ret)
 	return fits ? 0 : -E2BIG;
 }
 
+/* Halted as after HLT, or taken out of it; the next KVM_RUN sees to it. */
+static int set_mp_state(struct fake_vcpu *v, struct kvm_mp_state *s)
+{
+	uint64_t ignored;
+
+	while (read(v->wake_fd, &ignored, sizeof(ignored)) > 0)
+		;
+	v->halted = s->mp_state == KVM_MP_STATE_HALTED;
+	return state_ioctl(v->states, v, KVM_SET_MP_STATE, s);
+}
+
+static int get_mp_state(struct fake_vcpu *v, struct kvm_mp_state *s)
+{
+	int ret = state_ioctl(v->states, v, KVM_GET_MP_STATE, s);
+
+	if (s->mp_state == KVM_MP_STATE_HALTED && !v->halted)
+		s->mp_state = KVM_MP_STATE_RUNNABLE;
+	return ret;
+}
+
 int fake_arch_vcpu_locked(struct fake_vcpu *v, unsigned long request, void *arg)
 {
 	switch (request) {
+	case KVM_SET_MP_STATE:
+		return set_mp_state(v, arg);
+	case KVM_GET_MP_STATE:
+		return get_mp_state(v, arg);
 	case KVM_SET_CPUID2:
 		return set_cpuid(v, arg);
 	case KVM_GET_CPUID2:
