@@ -16,9 +16,7 @@
 #   root-verify
 #   net=IP/PREFIX,HOST   give eth0 the address, ping HOST three times
 #   entropy              64 bytes from /dev/hwrng
-#   busy                 from here on, write to the console and read /dev/vda and
-#                        /dev/hwrng, all the time
-#   clock=MODE,CPUS,READS  clock-reader
+#   clock=MODE,CPUS,READS  clock-reader's line
 #   settle               five seconds of nothing, for who wants to look at us
 #   shell                a shell on the console; goes on when it ends
 #   root=DEV             hand over to /sbin/init on DEV with the actions that follow
@@ -177,17 +175,9 @@ do_entropy() {
 	out "entropy $(show /sys/class/misc/hw_random/rng_current) ${bytes:-error no data from /dev/hwrng}"
 }
 
-do_busy() {
-	while echo "all work and no play makes a serial port dull"; do :; done &
-	while dd if=/dev/vda of=/dev/null bs=4k count=512 iflag=direct 2>/dev/null; do :; done &
-	while dd if=/dev/hwrng of=/dev/null bs=64 count=64 2>/dev/null; do :; done &
-	out "busy"
-}
-
 do_clock() {
 	mode=${1%%,*} rest_of=${1#*,}
-	/lull/clock-reader "$mode" "${rest_of%%,*}" "${rest_of#*,}" >/tmp/clock
-	out "$(cat /tmp/clock)"
+	/lull/clock-reader "$mode" "${rest_of%%,*}" "${rest_of#*,}"
 }
 
 do_complaints() {
@@ -238,7 +228,6 @@ run_actions() {
 		root-verify) do_root_verify ;;
 		net=*) do_net "$value" ;;
 		entropy) do_entropy ;;
-		busy) do_busy ;;
 		clock=*) do_clock "$value" ;;
 		complaints) do_complaints ;;
 		settle) do_settle ;;
