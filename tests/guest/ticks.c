@@ -16,6 +16,10 @@
  *
  *   updates us=N count=N due=N        alarms us=N count=N due=N
  *
+ * And "hour", for one alarm that is an hour away, "hour set" when it waits for it:
+ *
+ *   hour us=N count=1 due=N
+ *
  * Freestanding, for x86_64: the whole guest is this file.
  */
 #include <stdint.h>
@@ -24,6 +28,7 @@ enum { PORT_SERIAL = 0x3f8, PORT_INDEX = 0x70, PORT_DATA = 0x71, PORT_SLEEP = 0x
 enum { PORT_PIC1 = 0x21, PORT_PIC2 = 0xa1 };
 enum { CMD_LINE_PTR = 0x228 }; // in Linux's boot parameters
 enum { SLEEP_S5 = 5 << 2 | 1 << 5 };
+enum { REG_SECOND = 0, REG_MINUTE = 2, REG_HOUR = 4 }; // each before its alarm
 enum { REG_A = 10, REG_B = 11, REG_C = 12 };
 enum { B_24H = 0x02, B_UIE = 0x10, B_AIE = 0x20, B_PIE = 0x40, C_IRQF = 0x80 };
 
@@ -277,6 +282,23 @@ static void count_seconds(const char *name, uint8_t flag)
 	clock_write(REG_B, B_24H);
 }
 
+static void wait_for_alarm_in_an_hour(void)
+{
+	uint8_t hour = clock_read(REG_HOUR);
+
+	hour = hour == 0x23 ? 0 : (hour & 0xf) == 9 ? hour + 7 : hour + 1; // BCD
+	clock_write(REG_HOUR + 1, hour);
+	clock_write(REG_MINUTE + 1, clock_read(REG_MINUTE));
+	clock_write(REG_SECOND + 1, clock_read(REG_SECOND));
+	enable(B_AIE);
+	print("LULL:hour set\n");
+	sleep_for_interrupts(1);
+	print("LULL:hour");
+	print_sample(" ", take(1));
+	print("\n");
+	clock_write(REG_B, B_24H);
+}
+
 static int has_word(const char *line, const char *word)
 {
 	while (*line) {
@@ -304,6 +326,8 @@ static void run(const char *line)
 		count_ticks("8192", 3, 0);
 	if (has_word(line, "slow"))
 		count_ticks("slow", 6, SECOND_NS / 128);
+	if (has_word(line, "hour"))
+		wait_for_alarm_in_an_hour();
 	if (!has_word(line, "seconds"))
 		return;
 	count_seconds("updates", B_UIE);

@@ -64,3 +64,19 @@ sleep 2
 check "Resumed" api_is 204 PATCH /vm '{"state":"Resumed"}'
 check "powers off" end_lulld "$RIG_GUEST_TIMEOUT"
 check "the ticks of the pause came after it" none_is_lost 64
+
+say "a host clock that is set"
+if [ "$RIG_MODE" = emulated ]; then
+	ticks_config slew "hour seconds"
+	start_lulld ticks-jump --config-file "$config"
+	check "an alarm is an hour away" wait_for 20 has '^LULL:hour set'
+	date -u -s "@$(($(date -u +%s) + 7200))" >/dev/null
+	check "the clock goes over it: it comes" wait_for 20 has '^LULL:hour us=[0-9]* count=1'
+	date -u -s "@$(($(date -u +%s) - 7200))" >/dev/null
+	check "powers off" end_lulld "$RIG_GUEST_TIMEOUT"
+	count=$(field updates count)
+	check "the clock goes back: there are still $count updates in $(field updates us) us" \
+		[ "$count" -ge 3 -a "$count" -le 4 ]
+else
+	skip "the clock of this machine is not set"
+fi
