@@ -80,9 +80,9 @@ try() {
 }
 
 say "one reading after the other, by the kernel"
-try "quiet" 1 "clock=device,1,150"
+try "quiet" 1 "clock-reader=device,1,150"
 for lock in "" --big-lock; do
 	say "$VCPUS vCPUs poll the clock, other devices busy $lock"
 	# shellcheck disable=SC2086 # no option is no word
-	try "busy$lock" "$VCPUS" "busy+clock=ports,$VCPUS,$READS" $lock
+	try "busy$lock" "$VCPUS" "busy+clock-reader=ports,$VCPUS,$READS" $lock
 done
