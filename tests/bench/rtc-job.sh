@@ -89,10 +89,10 @@ try() {
 
 if [ "$VCPUS" -eq 1 ]; then
 	say "one reading after the other, by the kernel"
-	try quiet 1 "clock=device,1,150"
+	try quiet 1 "clock-reader=device,1,150"
 fi
 for lock in "" --big-lock; do
 	say "$VCPUS vCPUs poll the clock, other devices busy $lock"
 	# shellcheck disable=SC2086 # no option is no word
-	try "busy$lock" "$VCPUS" "clock=busy,$VCPUS,$READS" $lock
+	try "busy$lock" "$VCPUS" "clock-reader=busy,$VCPUS,$READS" $lock
 done
