@@ -41,15 +41,16 @@ static void wake(struct console *c)
 }
 
 /* The ring is full: waits once for a thread that is late, never for the host side. */
-static void wait_for_room(struct console *c) TSA_UNCHECKED
+static bool wait_for_room(struct console *c) TSA_UNCHECKED
 {
 	if (!c->thread || atomic_load(&c->is_full) || atomic_load(&c->is_late))
-		return;
+		return false;
 	atomic_fetch_add(&c->waiters, 1);
 	if (used(c) == LIMIT_SERIAL_OUTPUT &&
 	    lock_cond_wait_for(&c->has_room, c->lock, ROOM_WAIT_NS) < 0)
 		atomic_store(&c->is_late, true);
 	atomic_fetch_sub(&c->waiters, 1);
+	return used(c) < LIMIT_SERIAL_OUTPUT;
 }
 
 /* The thread sleeps between two looks, which a ring at 1/2, 3/4 and full is no time for. */
@@ -58,33 +59,47 @@ static bool is_filling(uint32_t n)
 	return n >= LIMIT_SERIAL_OUTPUT / 2 && n % (LIMIT_SERIAL_OUTPUT / 4) == 0;
 }
 
-void console_send_locked(struct console *c, uint8_t byte)
+/* Puts a byte into the ring, which has room. True if the thread sleeps. */
+static bool put_locked(struct console *c, uint8_t byte)
 {
-	uint32_t head;
+	uint32_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
 
-	metric_inc(&c->counts.write_count);
-	if (!c->is_open)
-		return;
-	if (c->is_limited && !ratelimit_take(&c->limiter, 1, ratelimit_now())) {
-		metric_inc(&c->counts.rate_limiter_dropped_bytes);
-		return;
-	}
-	if (used(c) == LIMIT_SERIAL_OUTPUT)
-		wait_for_room(c);
-	if (used(c) == LIMIT_SERIAL_OUTPUT) {
-		metric_inc(&c->counts.missed_write_count);
-		return;
-	}
-	head = atomic_load_explicit(&c->head, memory_order_relaxed);
 	c->bytes[head & (LIMIT_SERIAL_OUTPUT - 1)] = byte;
 	/* Ordered before the load of `awake`; the thread clears it, then looks again. */
 	atomic_store(&c->head, head + 1);
-	if (!atomic_load(&c->awake) || is_filling(used(c)))
+	return !atomic_load(&c->awake);
+}
+
+/* A byte that may have to be dropped, to be waited for, or to be told of. */
+static __attribute__((noinline)) void send_carefully_locked(struct console *c, uint8_t byte)
+{
+	if (!c->is_open)
+		return;
+	if (c->is_limited && !ratelimit_take(&c->limiter, 1, ratelimit_now())) {
+		metric_count(&c->counts.rate_limiter_dropped_bytes);
+		return;
+	}
+	if (used(c) == LIMIT_SERIAL_OUTPUT && !wait_for_room(c)) {
+		metric_inc(&c->counts.missed_write_count);
+		return;
+	}
+	if (put_locked(c, byte) || is_filling(used(c)))
+		wake(c);
+}
+
+/* On the path of each byte: what is rare is done elsewhere. */
+void console_send_locked(struct console *c, uint8_t byte)
+{
+	metric_count(&c->counts.write_count);
+	if (!c->is_open || c->is_limited || used(c) + 1 >= LIMIT_SERIAL_OUTPUT / 2)
+		send_carefully_locked(c, byte);
+	else if (put_locked(c, byte))
 		wake(c);
 }
 
 void console_want_input(struct console *c)
 {
+	atomic_store(&c->input_wanted, true);
 	if (c->thread)
 		fd_eventfd_signal(c->wake_fd);
 }
@@ -195,7 +210,9 @@ static void on_wake(void *arg, int fd, unsigned events)
 	fd_eventfd_drain(fd);
 	if (atomic_load(&c->awake))
 		serve_output(c);
-	serve_input(c);
+	/* Only then: it takes the device's lock, which a vCPU holds that has just woken us. */
+	if (atomic_exchange(&c->input_wanted, false))
+		serve_input(c);
 }
 
 static size_t on_input(void *user, const uint8_t *data, size_t n)

@@ -64,6 +64,8 @@ struct console {
 	uint8_t bytes[LIMIT_SERIAL_OUTPUT];
 	/* set by the producer with a signal, cleared by the thread when it goes to sleep */
 	_Atomic bool awake;
+	/* set with a signal by who has room for input again, cleared by the thread */
+	_Atomic bool input_wanted;
 	/* set by the thread: output is refused, and it will be told when no longer */
 	_Atomic bool is_full;
 	/* set by a vCPU that waited for the thread in vain, cleared by progress */

@@ -123,7 +123,7 @@ struct i8042 {
 	uint8_t scan_set;
 	bool scanning;
 
-	/* counted by any thread */
+	/* under lock, read by any thread */
 	struct i8042_metrics counts;
 };
 
@@ -149,7 +149,7 @@ static void raise_locked(struct i8042 *k) TSA_REQUIRES(k->lock)
 static void put_locked(struct i8042 *k, uint8_t byte, uint8_t status) TSA_REQUIRES(k->lock)
 {
 	if (queued_locked(k) == QUEUE_BYTES) {
-		metric_inc(&k->counts.error_count);
+		metric_count(&k->counts.error_count);
 		return;
 	}
 	k->queue[k->head++ % QUEUE_BYTES] = (uint16_t)(byte | status << 8);
@@ -165,10 +165,10 @@ static void reply_locked(struct i8042 *k, uint8_t byte) TSA_REQUIRES(k->lock)
 static uint8_t read_data_locked(struct i8042 *k) TSA_REQUIRES(k->lock)
 {
 	if (!queued_locked(k)) {
-		metric_inc(&k->counts.missed_read_count);
+		metric_count(&k->counts.missed_read_count);
 		return k->last_read;
 	}
-	metric_inc(&k->counts.read_count);
+	metric_count(&k->counts.read_count);
 	k->last_read = (uint8_t)k->queue[k->tail++ % QUEUE_BYTES];
 	raise_locked(k);
 	return k->last_read;
@@ -271,7 +271,7 @@ static void kbd_write_locked(struct i8042 *k, uint8_t byte) TSA_REQUIRES(k->lock
 		reply_locked(k, KBD_RESET_OK);
 		break;
 	default:
-		metric_inc(&k->counts.missed_write_count);
+		metric_count(&k->counts.missed_write_count);
 		reply_locked(k, KBD_NAK);
 		break;
 	}
@@ -303,7 +303,7 @@ int i8042_ctrl_alt_del(struct device *d)
 
 static enum bus_action reset(struct i8042 *k)
 {
-	metric_inc(&k->counts.reset_count);
+	metric_count(&k->counts.reset_count);
 	return BUS_GUEST_RESET;
 }
 
@@ -398,7 +398,7 @@ static void command_locked(struct i8042 *k, uint8_t command) TSA_REQUIRES(k->loc
 		reply_locked(k, 0);
 		break;
 	default:
-		metric_inc(&k->counts.missed_write_count);
+		metric_count(&k->counts.missed_write_count);
 		break;
 	}
 }
@@ -448,7 +448,7 @@ static uint64_t i8042_read(void *device, uint64_t offset, unsigned width)
 	else if (offset == I8042_REG_STATUS)
 		value = read_status_locked(k);
 	else
-		metric_inc(&k->counts.missed_read_count);
+		metric_count(&k->counts.missed_read_count);
 	lock_release(&k->lock);
 	return value;
 }
@@ -460,9 +460,9 @@ static enum bus_action i8042_write(void *device, uint64_t offset, unsigned width
 
 	lock_take(&k->lock);
 	if (offset == I8042_REG_DATA || offset == I8042_REG_STATUS)
-		metric_inc(&k->counts.write_count);
+		metric_count(&k->counts.write_count);
 	else
-		metric_inc(&k->counts.missed_write_count);
+		metric_count(&k->counts.missed_write_count);
 	if (offset == I8042_REG_DATA)
 		action = write_data_locked(k, (uint8_t)value);
 	else if (offset == I8042_REG_STATUS)

@@ -7,12 +7,14 @@
  *
  * Threads: registers on any vCPU thread; the console on the device's thread.
  * Locks: u->lock (level DEVICE). The interrupt line is driven with it held.
+ * LSR, which drivers poll, is read without it unless there is an error to clear.
  * Not here: where the port sits (the board), output and threads (console.c),
  * baud rates (bytes take no time), parity and break.
  */
 #include "devices/uart16550.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +69,7 @@ enum uart_reg {
 #define UART_LSR_ERRORS 0x1eu
 #define UART_LSR_THRE BIT(5)
 #define UART_LSR_TEMT BIT(6)
+#define UART_LSR_EMPTY (UART_LSR_THRE | UART_LSR_TEMT)
 
 #define UART_MSR_DCTS BIT(0)
 #define UART_MSR_DDSR BIT(1)
@@ -99,14 +102,15 @@ struct uart {
 	struct lock lock;
 	/* under lock */
 	uint8_t ier, fcr, lcr, mcr, scr, dll, dlm;
-	uint8_t lsr_errors;
 	uint8_t msr_deltas;
-	bool thre_pending;
-	bool thre_acked; /* the driver reads IIR to acknowledge THRE */
+	bool thre_pending; /* these two only count while ETBEI is set */
+	bool thre_acked;   /* the driver reads IIR to acknowledge THRE */
 	bool irq_level;
 	struct ring fifo;
 	struct ring input;
 	bool input_paused; /* the console stopped reading: no room */
+	/* written under lock; what is read without it is what a read at that moment returns */
+	_Atomic uint8_t lsr;
 	uint8_t fifo_bytes[UART_FIFO];
 	uint8_t input_bytes[LIMIT_SERIAL_INPUT];
 
@@ -141,12 +145,32 @@ static uint8_t ring_take(struct ring *r)
 	return r->bytes[r->tail++ & (r->size - 1)];
 }
 
-/* ---- interrupts --------------------------------------------------------------------------- */
+/* ---- the FIFO and LSR --------------------------------------------------------------------- */
+
+static uint8_t lsr(const struct uart *u)
+{
+	return atomic_load_explicit(&u->lsr, memory_order_relaxed);
+}
+
+/* DR follows the FIFO. */
+static void set_lsr_locked(struct uart *u, uint8_t errors) TSA_REQUIRES(u->lock)
+{
+	uint8_t value = UART_LSR_EMPTY | (ring_used(&u->fifo) ? UART_LSR_DR : 0) | errors;
+
+	atomic_store_explicit(&u->lsr, value, memory_order_relaxed);
+}
+
+static uint8_t lsr_errors_locked(const struct uart *u) TSA_REQUIRES(u->lock)
+{
+	return lsr(u) & UART_LSR_ERRORS;
+}
 
 static uint32_t fifo_depth_locked(const struct uart *u) TSA_REQUIRES(u->lock)
 {
 	return u->fcr & UART_FCR_ENABLE ? UART_FIFO : 1;
 }
+
+/* ---- interrupts --------------------------------------------------------------------------- */
 
 /*
  * The interrupt of highest priority. A FIFO below its trigger level counts as
@@ -156,7 +180,7 @@ static uint8_t interrupt_id_locked(const struct uart *u) TSA_REQUIRES(u->lock)
 {
 	uint32_t received = ring_used(&u->fifo);
 
-	if ((u->ier & UART_IER_ELSI) && u->lsr_errors)
+	if ((u->ier & UART_IER_ELSI) && lsr_errors_locked(u))
 		return UART_IIR_LINE;
 	if ((u->ier & UART_IER_ERBFI) && received) {
 		if ((u->fcr & UART_FCR_ENABLE) &&
@@ -184,13 +208,13 @@ static void update_irq_locked(struct uart *u) TSA_REQUIRES(u->lock)
 
 /* ---- receiving ---------------------------------------------------------------------------- */
 
-/* Moves input into the FIFO; in loopback the serial input is cut off. */
+/* Moves input into the FIFO, which has changed; in loopback the serial input is cut off. */
 static void refill_locked(struct uart *u) TSA_REQUIRES(u->lock)
 {
-	if (u->mcr & UART_MCR_LOOP)
-		return;
-	while (ring_used(&u->input) && ring_used(&u->fifo) < fifo_depth_locked(u))
+	while (!(u->mcr & UART_MCR_LOOP) && ring_used(&u->input) &&
+	       ring_used(&u->fifo) < fifo_depth_locked(u))
 		ring_put(&u->fifo, ring_take(&u->input));
+	set_lsr_locked(u, lsr_errors_locked(u));
 	if (u->input_paused && ring_free(&u->input) >= LIMIT_SERIAL_INPUT / 2) {
 		u->input_paused = false;
 		console_want_input(&u->console);
@@ -202,11 +226,11 @@ static uint8_t read_data_locked(struct uart *u) TSA_REQUIRES(u->lock)
 	uint8_t byte;
 
 	if (!ring_used(&u->fifo)) {
-		metric_inc(&u->console.counts.missed_read_count);
+		metric_count(&u->console.counts.missed_read_count);
 		return 0;
 	}
 	byte = ring_take(&u->fifo);
-	metric_inc(&u->console.counts.read_count);
+	metric_count(&u->console.counts.read_count);
 	refill_locked(u);
 	update_irq_locked(u);
 	return byte;
@@ -228,12 +252,17 @@ size_t uart16550_receive(struct device *d, const uint8_t *data, size_t n)
 
 /* ---- transmitting ------------------------------------------------------------------------- */
 
+/* A full FIFO keeps what it has; without one the new byte destroys the old (NS16550A, LSR). */
 static void loop_back_locked(struct uart *u, uint8_t byte) TSA_REQUIRES(u->lock)
 {
+	bool is_full = ring_used(&u->fifo) == fifo_depth_locked(u);
+
+	if (is_full && !(u->fcr & UART_FCR_ENABLE))
+		(void)ring_take(&u->fifo);
 	if (ring_used(&u->fifo) < fifo_depth_locked(u))
 		ring_put(&u->fifo, byte);
-	else
-		u->lsr_errors |= UART_LSR_OE;
+	set_lsr_locked(u, lsr_errors_locked(u) | (is_full ? UART_LSR_OE : 0));
+	update_irq_locked(u);
 }
 
 /*
@@ -243,7 +272,7 @@ static void loop_back_locked(struct uart *u, uint8_t byte) TSA_REQUIRES(u->lock)
  */
 static void write_data_locked(struct uart *u, uint8_t byte) TSA_REQUIRES(u->lock)
 {
-	if (u->thre_pending && !u->thre_acked) {
+	if ((u->ier & UART_IER_ETBEI) && u->thre_pending && !u->thre_acked) {
 		u->thre_pending = false;
 		update_irq_locked(u);
 	}
@@ -251,8 +280,10 @@ static void write_data_locked(struct uart *u, uint8_t byte) TSA_REQUIRES(u->lock
 		loop_back_locked(u, byte);
 	else
 		console_send_locked(&u->console, byte);
-	u->thre_pending = true;
-	update_irq_locked(u);
+	if ((u->ier & UART_IER_ETBEI) && !u->thre_pending) {
+		u->thre_pending = true;
+		update_irq_locked(u);
+	}
 }
 
 /* ---- registers ---------------------------------------------------------------------------- */
@@ -316,14 +347,14 @@ static uint8_t read_iir_locked(struct uart *u) TSA_REQUIRES(u->lock)
 	return id | (u->fcr & UART_FCR_ENABLE ? UART_IIR_FIFO : 0);
 }
 
+/* Clears errors. */
 static uint8_t read_lsr_locked(struct uart *u) TSA_REQUIRES(u->lock)
 {
-	uint8_t lsr = UART_LSR_THRE | UART_LSR_TEMT | (ring_used(&u->fifo) ? UART_LSR_DR : 0) |
-		      u->lsr_errors;
+	uint8_t value = lsr(u);
 
-	u->lsr_errors = 0;
+	set_lsr_locked(u, 0);
 	update_irq_locked(u);
-	return lsr;
+	return value;
 }
 
 static uint8_t read_msr_locked(struct uart *u) TSA_REQUIRES(u->lock)
@@ -360,19 +391,16 @@ static uint8_t read_locked(struct uart *u, enum uart_reg reg) TSA_REQUIRES(u->lo
 	return 0xff;
 }
 
-static void write_locked(struct uart *u, enum uart_reg reg, uint8_t value) TSA_REQUIRES(u->lock)
+/* Anything but data to send. */
+static __attribute__((noinline)) void write_locked(struct uart *u, enum uart_reg reg,
+						   uint8_t value) TSA_REQUIRES(u->lock)
 {
-	bool dlab = u->lcr & UART_LCR_DLAB;
-
 	switch (reg) {
 	case UART_REG_DATA:
-		if (dlab)
-			u->dll = value;
-		else
-			write_data_locked(u, value);
+		u->dll = value;
 		break;
 	case UART_REG_IER:
-		if (dlab)
+		if (u->lcr & UART_LCR_DLAB)
 			u->dlm = value;
 		else
 			write_ier_locked(u, value);
@@ -395,15 +423,24 @@ static void write_locked(struct uart *u, enum uart_reg reg, uint8_t value) TSA_R
 	}
 }
 
-static uint64_t uart_read(void *device, uint64_t offset, unsigned width)
+static __attribute__((noinline)) uint64_t read_register(struct uart *u, enum uart_reg reg)
 {
-	struct uart *u = device;
 	uint8_t value;
 
 	lock_take(&u->lock);
-	value = read_locked(u, (enum uart_reg)(offset & 7));
+	value = read_locked(u, reg);
 	lock_release(&u->lock);
 	return value;
+}
+
+static uint64_t uart_read(void *device, uint64_t offset, unsigned width)
+{
+	struct uart *u = device;
+	uint8_t status = lsr(u);
+
+	if (offset == UART_REG_LSR && !(status & UART_LSR_ERRORS))
+		return status;
+	return read_register(u, (enum uart_reg)(offset & 7));
 }
 
 static enum bus_action uart_write(void *device, uint64_t offset, unsigned width, uint64_t value)
@@ -411,11 +448,13 @@ static enum bus_action uart_write(void *device, uint64_t offset, unsigned width,
 	struct uart *u = device;
 
 	lock_take(&u->lock);
-	write_locked(u, (enum uart_reg)(offset & 7), (uint8_t)value);
+	if (offset == UART_REG_DATA && !(u->lcr & UART_LCR_DLAB))
+		write_data_locked(u, (uint8_t)value);
+	else
+		write_locked(u, (enum uart_reg)(offset & 7), (uint8_t)value);
 	lock_release(&u->lock);
 	return BUS_DONE;
 }
-
 
 /* ---- host side ---------------------------------------------------------------------------- */
 
@@ -517,6 +556,7 @@ struct device *uart16550_create(const struct device_env *env, const struct seria
 	u->dev.gsi = -1;
 	snprintf(u->dev.id, sizeof(u->dev.id), "serial");
 	u->line = *line;
+	atomic_init(&u->lsr, UART_LSR_EMPTY);
 	lock_init(&u->lock, LOCK_LEVEL_DEVICE, "uart16550", u->dev.id);
 	u->fifo = (struct ring){ .size = UART_FIFO, .bytes = u->fifo_bytes };
 	u->input = (struct ring){ .size = LIMIT_SERIAL_INPUT, .bytes = u->input_bytes };

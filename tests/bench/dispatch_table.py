@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Counts the instructions of exits, prints them by function and writes the JSON.
 
-Usage: dispatch_table.py PROGRAM STREAM JSON
+Usage: dispatch_table.py PROGRAMS STREAM JSON.  PROGRAMS is the folder of bench-*.
 """
 
 import json
+import os
+import subprocess
 import sys
 
 import callgrind
@@ -29,8 +31,15 @@ def show(title, costs):
             print("    %8.1f  %s" % (cost, function))
 
 
+def clock_read(program):
+    """Of libc and the vDSO, by single steps; -1 where processes may not be traced."""
+    done = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
+    return int(done.stdout) if done.returncode == 0 else -1
+
+
 def main():
-    program, stream, path = sys.argv[1:]
+    programs, stream, path = sys.argv[1:]
+    program = os.path.join(programs, "bench-dispatch")
     look_up = callgrind.lookup(program, stream)
     print("lookup hit: %.1f instructions" % look_up)
     result = {"lookup_instructions": round(look_up, 1)}
@@ -38,6 +47,9 @@ def main():
         costs = callgrind.exits(program, how, stream, exits)
         show(name + " exit", costs)
         result[name + "_exit_instructions"] = round(sum(costs.values()), 1)
+    result["clock_gettime_instructions"] = clock_read(os.path.join(programs, "bench-clock-steps"))
+    print("a clock read, which is not in these: %d instructions"
+          % result["clock_gettime_instructions"])
     with open(path, "w", encoding="utf-8") as handle:
         json.dump(result, handle, indent=1)
         handle.write("\n")

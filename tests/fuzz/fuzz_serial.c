@@ -132,12 +132,15 @@ static uint8_t model_read(struct model *m, unsigned reg)
 static void model_send(struct model *m, uint8_t byte)
 {
 	m->thre = true;
-	if (!(m->mcr & 0x10))
+	if (!(m->mcr & 0x10)) {
 		m->sent++;
-	else if (m->received < depth(m))
+	} else if (m->received < depth(m)) {
 		m->fifo[m->received++] = byte;
-	else
+	} else {
 		m->overrun = true;
+		if (!(m->fcr & 1)) /* the register is written over */
+			m->fifo[0] = byte;
+	}
 }
 
 static void model_write_ier(struct model *m, uint8_t value)
