@@ -16,8 +16,6 @@
 #   root-verify
 #   net=IP/PREFIX,HOST   give eth0 the address, ping HOST three times
 #   entropy              64 bytes from /dev/hwrng
-#   busy                 from here on, write to the console and read /dev/vda and
-#                        /dev/hwrng, all the time
 #   clock-reader=MODE,CPUS,READS  clock-reader's line
 #   clock                hwclock, and the interrupts of /dev/rtc0
 #   settle               five seconds of nothing, for who wants to look at us
@@ -178,17 +176,9 @@ do_entropy() {
 	out "entropy $(show /sys/class/misc/hw_random/rng_current) ${bytes:-error no data from /dev/hwrng}"
 }
 
-do_busy() {
-	while echo "all work and no play makes a serial port dull"; do :; done &
-	while dd if=/dev/vda of=/dev/null bs=4k count=512 iflag=direct 2>/dev/null; do :; done &
-	while dd if=/dev/hwrng of=/dev/null bs=64 count=64 2>/dev/null; do :; done &
-	out "busy"
-}
-
 do_clock_reader() {
 	mode=${1%%,*} rest_of=${1#*,}
-	/lull/clock-reader "$mode" "${rest_of%%,*}" "${rest_of#*,}" >/tmp/clock
-	out "$(cat /tmp/clock)"
+	/lull/clock-reader "$mode" "${rest_of%%,*}" "${rest_of#*,}"
 }
 
 do_complaints() {
@@ -272,7 +262,6 @@ run_actions() {
 		root-verify) do_root_verify ;;
 		net=*) do_net "$value" ;;
 		entropy) do_entropy ;;
-		busy) do_busy ;;
 		clock-reader=*) do_clock_reader "$value" ;;
 		complaints) do_complaints ;;
 		clock) do_clock ;;
