@@ -184,6 +184,7 @@ static uint8_t take_flags(struct rtc *r, const struct rtc_time *t, struct rtc_no
 	return rtc_time_flags_between(t, from, now);
 }
 
+/* Not inline, as read_next_second(): what is read often shall need no room for either. */
 static __attribute__((noinline)) uint8_t read_c(struct rtc *r)
 {
 	struct rtc_time t = rtc_snapshot(r);
@@ -284,7 +285,8 @@ static void write_state(struct rtc *r, uint8_t index, uint8_t value)
 		rtc_poke(r);
 }
 
-static void write_data(struct rtc *r, uint8_t value)
+/* Not inline: the index is written much more often, and needs no stack. */
+static __attribute__((noinline)) enum bus_action write_data(struct rtc *r, uint8_t value)
 {
 	uint8_t index = atomic_load_explicit(&r->index, memory_order_relaxed);
 
@@ -299,17 +301,17 @@ static void write_data(struct rtc *r, uint8_t value)
 		write_state(r, index, value);
 		break;
 	}
+	return BUS_DONE;
 }
 
 static enum bus_action rtc_write(void *device, uint64_t offset, unsigned width, uint64_t value)
 {
 	struct rtc *r = device;
 
-	/* Bit 7 of the index masks NMIs, which we have none of. */
-	if (offset == RTC_PORT_INDEX)
-		atomic_store_explicit(&r->index, value & (RTC_BYTES - 1), memory_order_relaxed);
-	else
-		write_data(r, (uint8_t)value);
+	if (offset != RTC_PORT_INDEX)
+		return write_data(r, (uint8_t)value);
+	/* Bit 7 masks NMIs, which we have none of. */
+	atomic_store_explicit(&r->index, value & (RTC_BYTES - 1), memory_order_relaxed);
 	return BUS_DONE;
 }
 

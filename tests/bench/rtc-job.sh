@@ -43,6 +43,15 @@ counted() {
 	done
 }
 
+# By the clock: what is polled for takes long itself on a host that is so busy.
+until_read() {
+	last=$(($(date +%s) + RIG_GUEST_TIMEOUT / 2))
+	until has '^LULL:clock-reader [bd]'; do
+		[ "$(date +%s)" -lt "$last" ] || return 1
+		sleep 1
+	done
+}
+
 # run NAME VCPUS ACTIONS [OPTION]...: one guest; false if it was lost.
 run() {
 	name=$1 vcpus=$2 actions=$3
@@ -55,8 +64,7 @@ run() {
 		api_is 204 PUT /v1/locks '{"reset":true}' &&
 		api_is 204 PUT /actions '{"action_type":"InstanceStart"}' || exit 1
 	count
-	done_reading() { has '^LULL:clock-reader'; }
-	wait_for "$RIG_GUEST_TIMEOUT" done_reading
+	until_read
 	reads=$?
 	for task in "/proc/$pid/task"/*; do
 		echo "${task##*/} $(cat "$task/comm")"
@@ -74,15 +82,17 @@ try() {
 	for attempt in 1 2 3; do
 		run "$@" && return
 		echo "   note: $1 was lost, try $attempt of 3"
-		tail -n 5 "$log"
+		tail -n 8 "$log"
 	done
 	exit 1
 }
 
-say "one reading after the other, by the kernel"
-try "quiet" 1 "clock=device,1,150"
+if [ "$VCPUS" -eq 1 ]; then
+	say "one reading after the other, by the kernel"
+	try quiet 1 "clock-reader=device,1,150"
+fi
 for lock in "" --big-lock; do
 	say "$VCPUS vCPUs poll the clock, other devices busy $lock"
 	# shellcheck disable=SC2086 # no option is no word
-	try "busy$lock" "$VCPUS" "busy+clock=ports,$VCPUS,$READS" $lock
+	try "busy$lock" "$VCPUS" "clock-reader=busy,$VCPUS,$READS" $lock
 done

@@ -20,20 +20,27 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 196, 64, 52
 LABEL_HEIGHT = 17
 
 STYLE = """
-svg { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --grid: #d1d9e0;
-  --page: #ffffff; --ours: #0969da; --big: #bc4c00; }
-@media (prefers-color-scheme: dark) { svg { --ink: #f0f6fc; --soft: #9198a1; --grid: #3d444d;
-  --page: #0d1117; --ours: #58a6ff; --big: #f0883e; } }
-.page { fill: var(--page); }
-text { font: 13px system-ui, sans-serif; fill: var(--soft); }
-.title { font-size: 16px; font-weight: 600; fill: var(--ink); }
-.grid { stroke: var(--grid); }
+.page, .dot { fill: #ffffff; }
+text { font: 13px system-ui, sans-serif; fill: #59636e; }
+text.title { font-size: 16px; font-weight: 600; fill: #1f2328; }
+.grid { stroke: #d1d9e0; }
 .line { fill: none; stroke-width: 2.5; stroke-linejoin: round; }
+.dot { stroke-width: 2.5; }
 .shared { stroke-dasharray: 6 5; }
-.ours { stroke: var(--ours); } .big { stroke: var(--big); }
-text.ours { fill: var(--ours); } text.big { fill: var(--big); }
-text.ours, text.big { stroke: none; }
-.dot { fill: var(--page); stroke-width: 2.5; stroke-dasharray: none; }
+.ours { stroke: #0969da; }
+.big { stroke: #bc4c00; }
+text.ours { fill: #0969da; stroke: none; }
+text.big { fill: #bc4c00; stroke: none; }
+@media (prefers-color-scheme: dark) {
+  .page, .dot { fill: #0d1117; }
+  text { fill: #9198a1; }
+  text.title { fill: #f0f6fc; }
+  .grid { stroke: #3d444d; }
+  .ours { stroke: #58a6ff; }
+  .big { stroke: #f0883e; }
+  text.ours { fill: #58a6ff; }
+  text.big { fill: #f0883e; }
+}
 """
 
 

@@ -16,9 +16,8 @@
 #   root-verify
 #   net=IP/PREFIX,HOST   give eth0 the address, ping HOST three times
 #   entropy              64 bytes from /dev/hwrng
-#   busy                 from here on, write to the console and read /dev/vda and
-#                        /dev/hwrng, all the time
-#   clock=MODE,CPUS,READS  clock-reader
+#   clock-reader=MODE,CPUS,READS  clock-reader's line
+#   clock                hwclock, and the interrupts of /dev/rtc0
 #   settle               five seconds of nothing, for who wants to look at us
 #   shell                a shell on the console; goes on when it ends
 #   root=DEV             hand over to /sbin/init on DEV with the actions that follow
@@ -177,22 +176,47 @@ do_entropy() {
 	out "entropy $(show /sys/class/misc/hw_random/rng_current) ${bytes:-error no data from /dev/hwrng}"
 }
 
-do_busy() {
-	while echo "all work and no play makes a serial port dull"; do :; done &
-	while dd if=/dev/vda of=/dev/null bs=4k count=512 iflag=direct 2>/dev/null; do :; done &
-	while dd if=/dev/hwrng of=/dev/null bs=64 count=64 2>/dev/null; do :; done &
-	out "busy"
-}
-
-do_clock() {
+do_clock_reader() {
 	mode=${1%%,*} rest_of=${1#*,}
-	/lull/clock-reader "$mode" "${rest_of%%,*}" "${rest_of#*,}" >/tmp/clock
-	out "$(cat /tmp/clock)"
+	/lull/clock-reader "$mode" "${rest_of%%,*}" "${rest_of#*,}"
 }
 
 do_complaints() {
 	dmesg -r | grep -iE '^<[0-4]>|firmware bug|topology|apic' | prefixed dmesg
 	out "complaints end"
+}
+
+# clock_says NAME: the clock's time and the system's, in seconds since 1970.
+clock_says() {
+	out "clock-$1 rtc=$(show /sys/class/rtc/rtc0/since_epoch) system=$(date -u +%s)"
+}
+
+# set_clock NAME DATE: by hwclock, as a system does when it goes down.
+set_clock() {
+	date -u -s "$2" >/dev/null
+	hwclock -u -w -f /dev/rtc0 || out "clock error hwclock -w"
+	clock_says "$1"
+	sleep 4
+	clock_says "$1-later"
+}
+
+# rtc_interrupts: how many the kernel counted on the clock's line.
+rtc_interrupts() {
+	awk '/rtc0/ { n = $2 } END { print n + 0 }' /proc/interrupts
+}
+
+do_clock() {
+	out "clock-read $(hwclock -u -r -f /dev/rtc0) system=$(date -u '+%a %b %e %H:%M:%S %Y')"
+	out "clock-driver $(dmesg | grep -o 'alarms up to.*')"
+	clock_says boot
+	set_clock set '2031-12-09 07:08:05'
+	set_clock century '2099-12-31 23:59:57'
+	before=$(rtc_interrupts)
+	for what in 'alarm 3' 'day-alarm 2' 'updates 3' 'periodic 2' 'periodic 64' 'periodic 1024' 'periodic 8192'; do
+		# shellcheck disable=SC2086 # a word and a number
+		out "clock-${what% *}-${what#* } $(clock $what)"
+	done
+	out "clock-interrupts $(($(rtc_interrupts) - before))"
 }
 
 do_settle() {
@@ -238,9 +262,9 @@ run_actions() {
 		root-verify) do_root_verify ;;
 		net=*) do_net "$value" ;;
 		entropy) do_entropy ;;
-		busy) do_busy ;;
-		clock=*) do_clock "$value" ;;
+		clock-reader=*) do_clock_reader "$value" ;;
 		complaints) do_complaints ;;
+		clock) do_clock ;;
 		settle) do_settle ;;
 		shell) do_shell ;;
 		root=*) do_root "$value" "$rest" ;;

@@ -2,16 +2,17 @@
  * clock-reader: reads the CMOS clock a number of times from several CPUs at
  * once, as fast as it goes, for whoever counts what that costs the host.
  *
- * usage: clock-reader ports|device READERS READS
+ * usage: clock-reader busy|device READERS READS
  *
- *	ports	each reader is bound to a CPU and does what Linux does for one
- *		reading of the time, by ports 0x70 and 0x71
+ *	busy	each reader is bound to a CPU and does what Linux does for one
+ *		reading of the time, by ports 0x70 and 0x71; beside them others
+ *		write to the console, read /dev/vda and read /dev/hwrng
  *	device	the kernel does it, asked by an ioctl on /dev/rtc0; begun where a
  *		second has just begun, for a reading that meets an update is
  *		repeated
  *
  * Before the first and after the last read a byte goes to I/O port 0xf4, 2 and
- * 3, which who counts can see. Prints "clock-reader MODE READERS READS US": the
+ * 3, which who counts can see. Prints "LULL:clock-reader MODE READERS READS US": the
  * microseconds that it took.
  *
  * Freestanding, for x86_64: the whole program is this file.
@@ -23,8 +24,9 @@ enum { RTC_RD_TIME = 0x80247009 };
 enum { SIGCHLD = 17, CLOCK_REALTIME = 0, CLOCK_MONOTONIC = 1 };
 
 enum { SYS_READ = 0, SYS_WRITE = 1, SYS_OPEN = 2, SYS_CLOSE = 3, SYS_IOCTL = 16, SYS_PIPE = 22,
-       SYS_CLONE = 56, SYS_EXIT = 60, SYS_WAIT4 = 61, SYS_IOPERM = 173, SYS_SCHED_SETAFFINITY = 203,
-       SYS_CLOCK_GETTIME = 228 };
+       SYS_PREAD = 17, SYS_NANOSLEEP = 35, SYS_CLONE = 56, SYS_EXIT = 60, SYS_WAIT4 = 61,
+       SYS_KILL = 62, SYS_IOPERM = 173, SYS_SCHED_SETAFFINITY = 203, SYS_CLOCK_GETTIME = 228 };
+enum { O_DIRECT = 040000, SIGKILL = 9, BLOCK = 4096, PAUSE_NS = 10000000 };
 
 static long call(long number, long a, long b, long c)
 {
@@ -102,7 +104,7 @@ static void wait_for_a_new_second(void)
 
 static void fail(const char *what)
 {
-	print("clock-reader error ");
+	print("LULL:clock-reader error ");
 	print(what);
 	print("\n");
 	call(SYS_EXIT, 1, 0, 0);
@@ -145,11 +147,57 @@ static void reader(long go, long fd, unsigned long cpu, unsigned long reads)
 	call(SYS_EXIT, 0, 0, 0);
 }
 
+/* What keeps another device busy, for ever, a hundred times a second at most. */
+
+static void write_console(long fd)
+{
+	static const char line[] = "a line for the serial port, as long as they are\n";
+
+	call(SYS_WRITE, fd, (long)line, sizeof(line) - 1);
+}
+
+static void read_drive(long fd)
+{
+	static char block[BLOCK] __attribute__((aligned(BLOCK)));
+
+	call(SYS_PREAD, fd, (long)block, BLOCK); /* of offset 0, always the same */
+}
+
+static void read_entropy(long fd)
+{
+	char bytes[64];
+
+	call(SYS_READ, fd, (long)bytes, sizeof(bytes));
+}
+
+static long other(const char *path, long flags, void (*use)(long fd))
+{
+	static const long pause[2] = { 0, PAUSE_NS };
+	long fd = path ? call(SYS_OPEN, (long)path, flags, 0) : 1;
+	long pid;
+
+	if (fd < 0)
+		fail(path);
+	pid = call(SYS_CLONE, SIGCHLD, 0, 0);
+	if (pid != 0)
+		return pid;
+	for (;;) {
+		use(fd);
+		call(SYS_NANOSLEEP, (long)pause, 0, 0);
+	}
+}
+
 static unsigned long run(long fd, unsigned long readers, unsigned long reads)
 {
 	unsigned long begin;
+	long others[3] = { 0 };
 	int pipe[2];
 
+	if (fd < 0) { /* before there is a pipe for them to keep open */
+		others[0] = other(0, 0, write_console);
+		others[1] = other("/dev/vda", O_DIRECT, read_drive);
+		others[2] = other("/dev/hwrng", 0, read_entropy);
+	}
 	if (call(SYS_PIPE, (long)pipe, 0, 0) < 0)
 		fail("pipe");
 	for (unsigned long i = 0; i < readers; i++) {
@@ -167,10 +215,14 @@ static unsigned long run(long fd, unsigned long readers, unsigned long reads)
 	out(MARK_PORT, MARK_BEGIN);
 	begin = now_us(CLOCK_MONOTONIC);
 	call(SYS_CLOSE, pipe[1], 0, 0);
-	while (call(SYS_WAIT4, -1, 0, 0) > 0)
-		;
+	for (unsigned long i = 0; i < readers; i++)
+		call(SYS_WAIT4, -1, 0, 0);
 	begin = now_us(CLOCK_MONOTONIC) - begin;
 	out(MARK_PORT, MARK_END);
+	for (int i = 0; i < 3; i++) {
+		if (others[i])
+			call(SYS_KILL, others[i], SIGKILL, 0);
+	}
 	return begin;
 }
 
@@ -191,7 +243,7 @@ __attribute__((noreturn, used)) static void begin(long argc, char **argv)
 			fail("/dev/rtc0");
 	}
 	us = run(fd, readers, reads);
-	print("clock-reader ");
+	print("\nLULL:clock-reader "); /* what was written before may be half a line */
 	print(argv[1]);
 	print(" ");
 	print_number(readers);

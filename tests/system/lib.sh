@@ -42,6 +42,9 @@ lacks() {
 # value NAME: what follows "LULL:NAME " in the log, its first line.
 value() { sed -n "s/^LULL:$1 //p" "$log" | tr -d '\r' | head -n 1; }
 
+# field NAME KEY: the number after "KEY=" in the first line "LULL:NAME ...".
+field() { value "$1" | tr ' ' '\n' | sed -n "s/^$2=\([0-9]*\)$/\1/p"; }
+
 # config KERNEL INITRD VCPUS MIB ARGS [JSON-MEMBERS]: a configuration file, whose
 # name is in $config. JSON members start with a comma.
 config() {

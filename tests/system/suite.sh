@@ -2,7 +2,7 @@
 # suite.sh: Debian kernels in guests of lulld on real KVM. Runs as the job of
 # tests/rig/run, emulated or native; tests/system/run starts it.
 #
-#   suite.sh PART...    parts: kernels machine report disk net life faults smp
+#   suite.sh PART...    parts: kernels machine report disk net rtc life faults smp ticks
 #
 # Each part is a folder's file PART.sh beside this one.
 

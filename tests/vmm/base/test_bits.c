@@ -82,6 +82,15 @@ static void bytes_are_little_endian_at_any_address(void **state)
 	assert_int_equal(load_le64(bytes + 1), 0x0102e5f6a1b2c3d4ull);
 }
 
+static void masks_cover_the_bytes_asked_for(void **state)
+{
+	assert_true(mask_of_bytes(1) == 0xff);
+	assert_true(mask_of_bytes(2) == 0xffff);
+	assert_true(mask_of_bytes(3) == 0xffffff);
+	assert_true(mask_of_bytes(4) == 0xffffffff);
+	assert_true(mask_of_bytes(8) == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +101,7 @@ int main(void)
 		cmocka_unit_test(range_inside_is_not_fooled_by_wrapping),
 		cmocka_unit_test(ranges_overlap_if_they_share_a_byte),
 		cmocka_unit_test(bytes_are_little_endian_at_any_address),
+		cmocka_unit_test(masks_cover_the_bytes_asked_for),
 	};
 
 	return cmocka_run_group_tests_name("bits", tests, NULL, NULL);
