@@ -27,6 +27,12 @@ int arch_check_host(struct vm *vm, struct error *err);
 void arch_mem_layout(uint64_t bytes, struct guest_mem_range *ranges, uint32_t *ret_count);
 /* vm->arch, the interrupt controllers and timers; KVM VM and memory exist, no vCPU does. */
 int arch_vm_init(struct vm *vm, struct error *err);
+/*
+ * What the spin policy in vm->spin.mode implies: which instructions exit, what
+ * the guest is offered. After arch_vm_init(), before the first vCPU. Cannot
+ * fail: what KVM does not give is noted in vm->spin.
+ */
+void arch_spin_apply(struct vm *vm);
 /* The id that KVM_CREATE_VCPU takes for the vCPU of this index (APIC id, MPIDR). */
 uint32_t arch_vcpu_id(const struct vm *vm, uint32_t index);
 /* Creates and places all devices; fills vm->bus and vm->devices. */

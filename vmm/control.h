@@ -15,6 +15,7 @@
 
 #include "vmm/base/error.h"
 #include "vmm/config.h"
+#include "vmm/spin_report.h"
 
 struct vm;
 
@@ -70,6 +71,15 @@ void control_vcpu_exits(const struct vm *vm, size_t index,
  */
 typedef void (*control_text_fn)(void *arg, int code, const char *text);
 void control_describe_vcpu(struct vm *vm, size_t index, control_text_fn done, void *arg);
+/* The spin policy; pointers as above. */
+struct control_spin_info {
+	enum spin_mode mode; /* in force; SPIN_AUTO before the start */
+	const char *why;
+	const struct spin_control *controls;
+	uint32_t control_count;
+	int64_t halt_poll_ns; /* KVM's limit of polling at a halt; -1: not known */
+};
+void control_get_spin(const struct vm *vm, struct control_spin_info *ret);
 size_t control_device_count(const struct vm *vm);
 int control_get_device(const struct vm *vm, size_t index, struct control_device_info *ret);
 
@@ -85,6 +95,7 @@ int control_put_net(struct vm *vm, const struct net_config *n, struct error *err
 int control_put_entropy(struct vm *vm, const struct entropy_config *e, struct error *err);
 int control_put_serial(struct vm *vm, const struct serial_config *s, struct error *err);
 int control_put_rtc(struct vm *vm, const struct rtc_config *r, struct error *err);
+int control_put_spin(struct vm *vm, const struct spin_config *s, struct error *err);
 /* any phase before the start for the API; the logger may be set again and again */
 int control_put_logger(struct vm *vm, const struct logger_config *l, struct error *err);
 int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct error *err);

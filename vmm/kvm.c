@@ -95,6 +95,11 @@ int kvm_enable_vm_cap(struct kvm_fd vm, uint32_t capability, uint64_t arg0)
 	return kvm_ioctl_ptr(vm, KVM_ENABLE_CAP, &cap);
 }
 
+int kvm_set_halt_poll(struct kvm_fd vm, uint32_t ns)
+{
+	return kvm_enable_vm_cap(vm, KVM_CAP_HALT_POLL, ns);
+}
+
 int kvm_set_user_memory_region(struct kvm_fd vm, uint32_t slot, uint32_t flags, uint64_t gpa,
 			       uint64_t size, void *hva)
 {

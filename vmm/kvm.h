@@ -67,6 +67,11 @@ int kvm_vcpu_mmap_size(struct kvm_fd kvm) KVM_RESULT;
 
 /* VM */
 int kvm_enable_vm_cap(struct kvm_fd vm, uint32_t capability, uint64_t arg0) KVM_RESULT;
+/*
+ * How long KVM may poll, instead of sleeping, when a vCPU of this VM halts; any
+ * time, any number of times. -EINVAL without KVM_CAP_HALT_POLL.
+ */
+int kvm_set_halt_poll(struct kvm_fd vm, uint32_t ns) KVM_RESULT;
 int kvm_set_user_memory_region(struct kvm_fd vm, uint32_t slot, uint32_t flags, uint64_t gpa,
 			       uint64_t size, void *hva) KVM_RESULT;
 int kvm_create_irqchip(struct kvm_fd vm) KVM_RESULT;

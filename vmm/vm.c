@@ -45,6 +45,7 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 	config_set_defaults(&vm->config);
 	vm_state_init(&vm->state);
 	device_set_init(&vm->devices, loop);
+	spin_init(&vm->spin);
 	bus_init(&vm->bus);
 	kvm_coalesced_init(&vm->coalesced);
 	vm_safepoints_init(&vm->safepoints);
@@ -98,7 +99,7 @@ static int make_kvm(struct vm *vm, struct error *err)
 	ret = kvm_create_vm(vm->kvm, &vm->fd);
 	if (ret < 0)
 		return error_set_errno(err, ret, "KVM_CREATE_VM");
-	return 0;
+	return spin_begin(vm, err);
 }
 
 static int check_host_memory(uint64_t bytes, struct error *err)
@@ -196,12 +197,14 @@ static int start_threads(struct vm *vm, struct error *err)
 
 static int make(struct vm *vm, struct error *err)
 {
-	int ret = make_kvm(vm, err); /* 1: /dev/kvm, what it can do, the VM descriptor */
+	int ret = make_kvm(vm, err); /* 1: /dev/kvm, what it can do, the VM, how it may spin */
 
 	if (ret == 0)
 		ret = make_memory(vm, err); /* 2: guest RAM and its slots */
 	if (ret == 0)
 		ret = arch_vm_init(vm, err); /* 3: interrupt controllers and timers */
+	if (ret == 0)
+		arch_spin_apply(vm);
 	if (ret == 0)
 		ret = make_vcpus(vm, err); /* 4: vCPUs, not running */
 	if (ret == 0)

@@ -45,6 +45,8 @@ static const struct sample {
 	{ "GET /v1/locks", "/v1/locks", NULL, 0 },
 	{ "PUT /v1/locks", "/v1/locks", "{\"profiling\":false}", 0 },
 	{ "PUT /v1/serial", "/v1/serial", "{\"console\":\"None\"}", 0 },
+	{ "GET /v1/spin", "/v1/spin", NULL, 0 },
+	{ "PUT /v1/spin", "/v1/spin", "{\"mode\":\"shared\"}", 0 },
 	{ "PUT /v1/rtc", "/v1/rtc", "{\"lost_ticks\":\"slew\"}", 0 },
 };
 

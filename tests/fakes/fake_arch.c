@@ -41,6 +41,11 @@ int arch_vm_init(struct vm *vm, struct error *err)
 	return ret < 0 ? error_set_errno(err, ret, "KVM_CREATE_IRQCHIP") : 0;
 }
 
+void arch_spin_apply(struct vm *vm)
+{
+	spin_note(&vm->spin, "fake_exits", true, SPIN_YES, NULL);
+}
+
 uint32_t arch_vcpu_id(const struct vm *vm, uint32_t index)
 {
 	return index;

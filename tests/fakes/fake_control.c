@@ -15,6 +15,7 @@ void fake_control_init(struct vm *vm)
 	vm->id = "anonymous-instance";
 	vm->state = "configuring";
 	vm->reason = "";
+	vm->spin = (struct control_spin_info){ .why = "", .halt_poll_ns = -1 };
 }
 
 size_t fake_control_called(const struct vm *vm, const char *name)
@@ -114,6 +115,11 @@ void control_describe_vcpu(struct vm *vm, size_t index, control_text_fn done, vo
 	done(arg, code, code ? NULL : "RIP 0010:0000000000100000");
 }
 
+void control_get_spin(const struct vm *vm, struct control_spin_info *ret)
+{
+	*ret = vm->spin;
+}
+
 size_t control_device_count(const struct vm *vm)
 {
 	return vm->device_count;
@@ -207,6 +213,17 @@ int control_put_rtc(struct vm *vm, const struct rtc_config *r, struct error *err
 
 	if (ret == 0)
 		vm->config.rtc = *r;
+	return ret;
+}
+
+int control_put_spin(struct vm *vm, const struct spin_config *s, struct error *err)
+{
+	int ret = note(vm, "put_spin", err);
+
+	if (ret == 0)
+		ret = config_check_spin(s, err);
+	if (ret == 0)
+		vm->config.spin = *s;
 	return ret;
 }
 

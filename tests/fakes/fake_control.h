@@ -42,6 +42,7 @@ struct vm {
 
 	struct control_vcpu_info vcpus[4];
 	size_t vcpu_count;
+	struct control_spin_info spin;
 	struct control_device_info devices[4];
 	size_t device_count;
 };

@@ -375,6 +375,7 @@ void fake_kvm_reset(void)
 	memset(fake.edges, 0, sizeof(fake.edges));
 	memset(fake.totals, 0, sizeof(fake.totals));
 	memset(&fake.ioeventfd_calls, 0, sizeof(fake.ioeventfd_calls));
+	memset(fake.caps, 0, sizeof(fake.caps));
 	memset(&fault, 0, sizeof(fault));
 	fake.vendor = FAKE_AMD;
 	fake.mismatches = 0;

@@ -175,6 +175,13 @@ struct fake_ioeventfd_calls {
 	uint64_t after_run;
 };
 void fake_kvm_get_ioeventfd_calls(struct fake_ioeventfd_calls *ret);
+/* Calls of KVM_ENABLE_CAP for this capability since the reset, on VMs and vCPUs. */
+struct fake_cap_calls {
+	unsigned calls;    /* refused ones too */
+	unsigned refused;
+	uint64_t argument; /* the first, of the last call that was taken */
+};
+void fake_kvm_get_cap_calls(unsigned capability, struct fake_cap_calls *ret);
 /* Zones of coalesced writes of the VM that is open; false past the last. */
 bool fake_kvm_get_coalesced_zone(unsigned index, struct kvm_coalesced_mmio_zone *ret);
 

@@ -329,6 +329,8 @@ static int get_cpuid2(const struct fake_vcpu *v, struct kvm_cpuid2 *ret)
 int fake_arch_vcpu_locked(struct fake_vcpu *v, unsigned long request, void *arg)
 {
 	switch (request) {
+	case KVM_ENABLE_CAP:
+		return fake_enable_vcpu_cap_locked(v, arg);
 	case KVM_SET_CPUID2:
 		return set_cpuid(v, arg);
 	case KVM_GET_CPUID2:
