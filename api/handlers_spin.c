@@ -7,6 +7,7 @@
 
 #include "api/respond.h"
 #include "api/schema.h"
+#include "api/spin_print.h"
 #include "vmm/control.h"
 
 static const char *mode_name(enum spin_mode mode)
@@ -33,11 +34,13 @@ static void print_controls(struct buf *body, const struct control_spin_info *s)
 		[SPIN_NO] = "false", [SPIN_YES] = "true", [SPIN_UNKNOWN] = "null",
 	};
 	const struct spin_control *c;
+	uint32_t i;
 
 	buf_printf(body, ",\"controls\":[");
-	for (c = s->controls; c < s->controls + s->control_count; c++) {
+	for (i = 0; i < s->control_count; i++) {
+		c = &s->controls[i];
 		buf_printf(body, "%s{\"name\":\"%s\",\"asked\":%s,\"granted\":%s,\"why\":",
-			   c == s->controls ? "" : ",", c->name, c->asked ? "true" : "false",
+			   i ? "," : "", c->name, c->asked ? "true" : "false",
 			   granted[c->granted]);
 		buf_append_json_string(body, c->why);
 		buf_printf(body, "}");
@@ -61,17 +64,43 @@ static void print_halt_poll(struct buf *body, const struct spin_config *asked,
 	buf_printf(body, ",\"max_ns\":%" PRIu32 "}", asked->halt_poll_max_ns);
 }
 
+static void print_checks(struct buf *body, const struct vm *vm)
+{
+	static const char *const statuses[] = {
+		[SPIN_CHECK_OK] = "ok", [SPIN_CHECK_WARN] = "warning",
+		[SPIN_CHECK_UNKNOWN] = "unknown",
+	};
+	struct spin_checks checks;
+	uint32_t i;
+
+	control_check_host(vm, &checks);
+	buf_printf(body, ",\"host\":[");
+	for (i = 0; i < checks.count; i++) {
+		buf_printf(body, "%s{\"name\":\"%s\",\"status\":\"%s\",\"text\":", i ? "," : "",
+			   checks.rows[i].name, statuses[checks.rows[i].status]);
+		buf_append_json_string(body, checks.rows[i].text);
+		buf_printf(body, "}");
+	}
+	buf_printf(body, "]");
+}
+
 void handle_v1_get_spin(struct api_call *call)
 {
-	const struct spin_config *asked = &control_get_config(call->api->vm)->spin;
+	struct vm *vm = call->api->vm;
+	const struct spin_config *asked = &control_get_config(vm)->spin;
 	struct control_spin_info s;
 	struct buf body;
 
-	control_get_spin(call->api->vm, &s);
+	control_get_spin(vm, &s);
 	buf_init(&body, LIMIT_API_REPLY);
 	print_mode(&body, asked, &s);
 	print_controls(&body, &s);
 	print_halt_poll(&body, asked, &s);
+	print_checks(&body, vm);
+	buf_printf(&body, ",\"vcpus\":");
+	spin_print_vcpus(&body, vm);
+	buf_printf(&body, ",\"kvm\":");
+	spin_print_vm_stats(&body, vm);
 	buf_printf(&body, "}");
 	respond_json(call, &body);
 	buf_fini(&body);

@@ -17,6 +17,8 @@
 #include "arch-x86/kvm_x86.h"
 #include "vmm/base/bits.h"
 #include "vmm/host_file.h"
+#include "vmm/kvm_stats.h"
+#include "vmm/spin_host.h"
 #include "vmm/vm.h"
 
 /* Does this host's processor end a spin of PAUSEs by an exit? `why` has SPIN_WHY bytes. */
@@ -43,6 +45,40 @@ static enum spin_granted pause_filter(const char *root, char *why)
 	}
 	snprintf(why, SPIN_WHY, "the parameters of kvm_intel or kvm_amd cannot be read");
 	return SPIN_UNKNOWN;
+}
+
+void arch_spin_check_host(const char *root, struct spin_checks *checks)
+{
+	static const enum spin_check_status statuses[] = {
+		[SPIN_NO] = SPIN_CHECK_WARN,
+		[SPIN_YES] = SPIN_CHECK_OK,
+		[SPIN_UNKNOWN] = SPIN_CHECK_UNKNOWN,
+	};
+	char why[SPIN_WHY];
+	enum spin_granted filter = pause_filter(root, why);
+
+	spin_check_add(checks, "pause_filter", statuses[filter], "%s", why);
+}
+
+/*
+ * x86 has no counter of PAUSE exits. What is left of all exits, when the kinds that
+ * are counted are taken off, is PAUSEs and what else is not counted: above all
+ * writes of MSRs. An interrupt brings two of those, its end and the next deadline,
+ * unless the local APIC is in hardware; they are taken off too.
+ */
+uint64_t arch_spin_exits(const struct kvm_stats *s)
+{
+	static const char *const known[] = {
+		"io_exits",   "halt_exits", "irq_exits", "irq_window_exits", "nmi_window_exits",
+		"hypercalls", "insn_emulation", /* MMIO is among these */ "pf_taken",
+	};
+	uint64_t left = kvm_stats_value(s, "exits");
+	uint64_t off = 2 * kvm_stats_value(s, "irq_injections");
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++)
+		off += kvm_stats_value(s, known[i]);
+	return left > off ? left - off : 0;
 }
 
 static void note_exit(struct vm *vm, const char *name, uint32_t bit, int offered, int refused)

@@ -11,6 +11,8 @@
 #include "vmm/base/error.h"
 #include "vmm/guest_mem.h"
 
+struct kvm_stats;
+struct spin_checks;
 struct vm;
 struct vcpu;
 
@@ -41,6 +43,14 @@ int arch_board_build(struct vm *vm, struct error *err);
 int arch_boot_load(struct vm *vm, struct error *err);
 /* Frees vm->arch. Devices and vCPUs are gone. */
 void arch_vm_fini(struct vm *vm);
+
+/*
+ * Exits of a vCPU so far, from its statistics, that KVM took for spinning (arm64:
+ * WFE), or the most that can have been (x86, which counts all other kinds).
+ */
+uint64_t arch_spin_exits(const struct kvm_stats *s);
+/* Adds what of this architecture lets KVM notice spinning, or keeps it from it. */
+void arch_spin_check_host(const char *root, struct spin_checks *checks);
 
 /* On the vCPU's own thread. */
 

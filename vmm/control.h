@@ -80,6 +80,18 @@ struct control_spin_info {
 	int64_t halt_poll_ns; /* KVM's limit of polling at a halt; -1: not known */
 };
 void control_get_spin(const struct vm *vm, struct control_spin_info *ret);
+/* What the host is like, read anew. */
+void control_check_host(const struct vm *vm, struct spin_checks *ret);
+/* -ENOENT without such a vCPU. Reads anew. */
+int control_vcpu_sample(struct vm *vm, size_t index, struct spin_sample *ret);
+/*
+ * KVM's statistics by name, as last read: of a vCPU, or of the VM, which are read
+ * anew. A histogram has more than one value.
+ */
+typedef void (*control_stat_fn)(void *arg, const char *name, const uint64_t *values,
+				size_t count);
+void control_vcpu_stats(const struct vm *vm, size_t index, control_stat_fn fn, void *arg);
+void control_vm_stats(struct vm *vm, control_stat_fn fn, void *arg);
 size_t control_device_count(const struct vm *vm);
 int control_get_device(const struct vm *vm, size_t index, struct control_device_info *ret);
 

@@ -53,6 +53,9 @@
 /* Spinning guests */
 #define LIMIT_SPIN_PERIOD_MIN_MS 100 /* shorter, and reading statistics is work of its own */
 #define LIMIT_SPIN_PERIOD_MAX_MS 60000
+#define LIMIT_KVM_STATS 256        /* statistics of one VM or vCPU; Linux 6.1 has some 50 */
+#define LIMIT_KVM_STAT_NAME 64     /* bytes of a name, final NUL included; Linux has 48 */
+#define LIMIT_KVM_STATS_BYTES 65536 /* of their values */
 #define LIMIT_HALT_POLL_NS 10000000u /* a poll of 10 ms is a spin of our own making */
 
 /* Files */

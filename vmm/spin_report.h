@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #define SPIN_CONTROLS 16 /* of one architecture, at most */
+#define SPIN_CHECKS 8
+#define SPIN_BUCKETS 32  /* of KVM's histograms */
 #define SPIN_WHY 160     /* bytes of a reason, final NUL included */
 
 enum spin_granted { SPIN_NO, SPIN_YES, SPIN_UNKNOWN };
@@ -20,6 +22,44 @@ struct spin_control {
 	bool asked;
 	enum spin_granted granted;
 	char why[SPIN_WHY]; /* they differ, or how we know; "" if there is nothing to say */
+};
+
+/* What is counted of one vCPU since the start; each number only grows. */
+struct spin_sample {
+	bool has_sched; /* the host's scheduler tells */
+	uint64_t run_ns;
+	uint64_t delay_ns; /* runnable, but another thread had the host CPU */
+	uint64_t slices;
+	uint32_t host_cpu; /* that it ran on last */
+
+	bool has_kvm; /* KVM's statistics are there */
+	uint64_t exits;
+	uint64_t spin_exits; /* that are spinning, or may be: see arch_spin_exits() */
+	uint64_t halts;
+	uint64_t polls;      /* of KVM at a halt */
+	uint64_t polls_good; /* that were ended by a wake-up */
+	uint64_t poll_good_ns;
+	uint64_t poll_bad_ns; /* for nothing */
+	uint64_t wait_ns;     /* asleep in a halt */
+	uint64_t yields;      /* directed ones that the guest asked for */
+	uint64_t yields_good;
+	/* halts by length, [2^(i-1), 2^i) ns: woken while KVM polled, and from sleep */
+	uint64_t poll_hist[SPIN_BUCKETS];
+	uint64_t wait_hist[SPIN_BUCKETS];
+};
+
+enum spin_check_status { SPIN_CHECK_OK, SPIN_CHECK_WARN, SPIN_CHECK_UNKNOWN };
+
+/* Something of the host that spinning guests depend on. */
+struct spin_check {
+	const char *name; /* a literal: "directed_yield" */
+	enum spin_check_status status;
+	char text[SPIN_WHY];
+};
+
+struct spin_checks {
+	struct spin_check rows[SPIN_CHECKS];
+	uint32_t count;
 };
 
 #endif

@@ -46,6 +46,7 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 	vm_state_init(&vm->state);
 	device_set_init(&vm->devices, loop);
 	spin_init(&vm->spin);
+	spin_observer_init(&vm->observer);
 	bus_init(&vm->bus);
 	kvm_coalesced_init(&vm->coalesced);
 	vm_safepoints_init(&vm->safepoints);
@@ -153,7 +154,7 @@ static int make_vcpus(struct vm *vm, struct error *err)
 				      &vm->vcpus[i]->metrics) < 0)
 			return error_set(err, -ENOMEM, "no memory for metrics");
 	}
-	return 0;
+	return spin_observe(vm, err);
 }
 
 static const struct metric_field irq_fields[] = {
@@ -220,6 +221,7 @@ static void unmake(struct vm *vm)
 {
 	uint32_t i;
 
+	spin_observe_end(vm);
 	for (i = 0; i < vm->vcpu_count; i++) {
 		metrics_remove_group(vm->metrics, &vm->vcpus[i]->metrics);
 		vm->vcpus[i] = vcpu_free(vm->vcpus[i]);

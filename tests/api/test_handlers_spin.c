@@ -81,6 +81,54 @@ static void each_control_tells_asked_granted_and_why(void **state)
 	assert_body_has(w, "\"asked_ns\":5,\"in_force_ns\":5");
 }
 
+static void see_one_vcpu(struct wire *w)
+{
+	w->vm.vcpu_count = 1;
+	w->vm.vcpus[0] = (struct control_vcpu_info){ 0, 4712, "running", 3 };
+	w->vm.sample = (struct spin_sample){
+		.has_sched = true, .run_ns = 10, .delay_ns = 20, .slices = 30, .host_cpu = 1,
+		.has_kvm = true, .exits = 40, .spin_exits = 50, .yields = 60, .yields_good = 61,
+	};
+}
+
+static void vcpus_show_what_is_seen_of_them(void **state)
+{
+	struct wire *w = *state;
+
+	see_one_vcpu(w);
+	assert_int_equal(wire_send(w, "GET /v1/vcpus", NULL), 200);
+	assert_body_has(w, ",\"stats\":{\"sched\":{\"run_ns\":10,\"run_delay_ns\":20,"
+			   "\"slices\":30,\"host_cpu\":1},\"spin\":{\"exits\":40,"
+			   "\"spin_exits\":50,");
+	assert_body_has(w, "\"directed_yields\":60,\"directed_yields_successful\":61},"
+			   "\"kvm\":{\"exits\":40,\"a \\\"hist\\\"\":[0,5]}}}]}");
+	assert_int_equal(wire_send(w, "GET /v1/spin", NULL), 200);
+	assert_body_has(w, ",\"vcpus\":[{\"index\":0,\"sched\":{\"run_ns\":10,");
+	assert_body_has(w, ",\"kvm\":{\"remote_tlb_flush\":3}");
+}
+
+static void what_is_not_seen_is_null(void **state)
+{
+	struct wire *w = *state;
+
+	see_one_vcpu(w);
+	w->vm.sample = (struct spin_sample){ 0 };
+	assert_int_equal(wire_send(w, "GET /v1/vcpus", NULL), 200);
+	assert_body_has(w, "\"stats\":{\"sched\":null,\"spin\":null,\"kvm\":null}}");
+}
+
+static void host_checks_have_a_status_and_a_text(void **state)
+{
+	struct wire *w = *state;
+
+	w->vm.checks = (struct spin_checks){ .count = 2, .rows = {
+		{ "pause_filter", SPIN_CHECK_WARN, "none" },
+		{ "one_cgroup", SPIN_CHECK_UNKNOWN, "" } } };
+	assert_int_equal(wire_send(w, "GET /v1/spin", NULL), 200);
+	assert_body_has(w, "\"host\":[{\"name\":\"pause_filter\",\"status\":\"warning\","
+			   "\"text\":\"none\"},{\"name\":\"one_cgroup\",\"status\":\"unknown\"");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, wire_setup, wire_teardown)
@@ -91,6 +139,9 @@ int main(void)
 		TEST(a_running_vm_keeps_its_policy),
 		TEST(before_the_start_nothing_is_in_force),
 		TEST(each_control_tells_asked_granted_and_why),
+		TEST(vcpus_show_what_is_seen_of_them),
+		TEST(what_is_not_seen_is_null),
+		TEST(host_checks_have_a_status_and_a_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "arch-x86/arch_vm.h"
 #include "arch-x86/kvm_x86.h"
+#include "vmm/spin_observe.h"
 #include "vmm/vcpu.h"
 
 static struct vm_rig rig;
@@ -202,6 +203,41 @@ static void a_host_that_hides_its_parameters_is_not_known(void **state)
 	assert_contains(control("pause_exits")->why, "cannot be read");
 }
 
+static void sample(struct spin_sample *s)
+{
+	fake_kvm_set_stat(0, "exits", 1000);
+	fake_kvm_set_stat(0, "io_exits", 100);
+	fake_kvm_set_stat(0, "halt_exits", 50);
+	fake_kvm_set_stat(0, "irq_exits", 40);
+	fake_kvm_set_stat(0, "insn_emulation", 10);
+	fake_kvm_set_stat(0, "mmio_exits", 10);
+	fake_kvm_set_stat(0, "pf_taken", 100);
+	fake_kvm_set_stat(0, "irq_injections", 50);
+	spin_sample_take(rig.vm, 0, s);
+}
+
+static void exits_that_nothing_else_explains_may_be_pauses(void **state)
+{
+	struct spin_sample s;
+
+	assert_int_equal(start(SPIN_SHARED), 0);
+	sample(&s);
+	assert_int_equal(s.spin_exits, 1000 - 300 - 2 * 50);
+	fake_kvm_set_stat(0, "pf_taken", 2000);
+	spin_sample_take(rig.vm, 0, &s);
+	assert_int_equal(s.spin_exits, 0);
+}
+
+static void the_filter_is_one_of_the_host_checks(void **state)
+{
+	struct spin_checks c;
+
+	put_parameter("kvm_intel", "ple_gap", "0\n");
+	spin_check_host(rig.vm, &c);
+	assert_string_equal(c.rows[0].name, "pause_filter");
+	assert_int_equal(c.rows[0].status, SPIN_CHECK_WARN);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -217,6 +253,8 @@ int main(void)
 		TEST(amds_filter_needs_both_of_its_numbers),
 		TEST(amds_filter_is_seen),
 		TEST(a_host_that_hides_its_parameters_is_not_known),
+		TEST(exits_that_nothing_else_explains_may_be_pauses),
+		TEST(the_filter_is_one_of_the_host_checks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,37 @@ void control_get_spin(const struct vm *vm, struct control_spin_info *ret)
 	*ret = vm->spin;
 }
 
+void control_check_host(const struct vm *vm, struct spin_checks *ret)
+{
+	*ret = vm->checks;
+}
+
+int control_vcpu_sample(struct vm *vm, size_t index, struct spin_sample *ret)
+{
+	if (index >= vm->vcpu_count)
+		return -ENOENT;
+	*ret = vm->sample;
+	return 0;
+}
+
+void control_vcpu_stats(const struct vm *vm, size_t index, control_stat_fn fn, void *arg)
+{
+	static const uint64_t histogram[] = { 0, 5, 0, 0 };
+
+	if (!vm->sample.has_kvm)
+		return;
+	fn(arg, "exits", &vm->sample.exits, 1);
+	fn(arg, "a \"hist\"", histogram, 4);
+}
+
+void control_vm_stats(struct vm *vm, control_stat_fn fn, void *arg)
+{
+	static const uint64_t flushes = 3;
+
+	if (vm->sample.has_kvm)
+		fn(arg, "remote_tlb_flush", &flushes, 1);
+}
+
 size_t control_device_count(const struct vm *vm)
 {
 	return vm->device_count;
