@@ -97,6 +97,10 @@ void handle_v1_get_spin(struct api_call *call)
 	print_controls(&body, &s);
 	print_halt_poll(&body, asked, &s);
 	print_checks(&body, vm);
+	buf_printf(&body, ",\"controller\":");
+	spin_print_controller(&body, vm);
+	buf_printf(&body, ",\"events\":");
+	spin_print_events(&body, vm);
 	buf_printf(&body, ",\"vcpus\":");
 	spin_print_vcpus(&body, vm);
 	buf_printf(&body, ",\"kvm\":");

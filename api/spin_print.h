@@ -17,6 +17,9 @@ struct vm;
 void spin_print_vcpu(struct buf *body, struct vm *vm, size_t index);
 /* An array of the vCPUs with what matters of each. */
 void spin_print_vcpus(struct buf *body, struct vm *vm);
+/* The controller, as an object, and its events, as an array. */
+void spin_print_controller(struct buf *body, const struct vm *vm);
+void spin_print_events(struct buf *body, const struct vm *vm);
 /* KVM's statistics of the VM. */
 void spin_print_vm_stats(struct buf *body, struct vm *vm);
 

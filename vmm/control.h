@@ -80,6 +80,19 @@ struct control_spin_info {
 	int64_t halt_poll_ns; /* KVM's limit of polling at a halt; -1: not known */
 };
 void control_get_spin(const struct vm *vm, struct control_spin_info *ret);
+/* The controller; pointers as above. */
+struct control_spin_controller {
+	enum spin_class class;
+	enum spin_advice advice;
+	uint32_t halt_poll_ns; /* its limit: in a dry run, what it would be */
+	uint64_t periods;      /* decided */
+	uint64_t blind;        /* in which too little could be read to decide */
+	uint32_t host_cpus[LIMIT_VCPUS]; /* for each vCPU, when they are to be spread */
+	uint32_t host_cpu_count;
+};
+void control_get_spin_controller(const struct vm *vm, struct control_spin_controller *ret);
+/* The event of that index, oldest first; NULL past the last. */
+const struct spin_event *control_get_spin_event(const struct vm *vm, size_t index);
 /* What the host is like, read anew. */
 void control_check_host(const struct vm *vm, struct spin_checks *ret);
 /* -ENOENT without such a vCPU. Reads anew. */

@@ -22,6 +22,34 @@ void control_get_spin(const struct vm *vm, struct control_spin_info *ret)
 	};
 }
 
+void control_get_spin_controller(const struct vm *vm, struct control_spin_controller *ret)
+{
+	const struct spin_controller *c = &vm->controller;
+	uint32_t n;
+
+	*ret = (struct control_spin_controller){
+		.class = c->state.class,
+		.advice = c->advice,
+		.halt_poll_ns = c->state.halt_poll_ns,
+		.periods = c->periods,
+		.blind = c->blind,
+	};
+	if (c->advice != SPIN_ADVICE_SPREAD)
+		return;
+	n = spin_host_cpus(ret->host_cpus, vm->vcpu_count);
+	ret->host_cpu_count = n < vm->vcpu_count ? n : vm->vcpu_count;
+}
+
+const struct spin_event *control_get_spin_event(const struct vm *vm, size_t index)
+{
+	const struct spin_controller *c = &vm->controller;
+	uint64_t kept = c->event_count < LIMIT_SPIN_EVENTS ? c->event_count : LIMIT_SPIN_EVENTS;
+
+	if (index >= kept)
+		return NULL;
+	return &c->events[(c->event_count - kept + index) % LIMIT_SPIN_EVENTS];
+}
+
 void control_check_host(const struct vm *vm, struct spin_checks *ret)
 {
 	spin_check_host(vm, ret);

@@ -52,17 +52,32 @@ enum spin_mode spin_choose(enum spin_mode asked, const struct spin_cpus *c, char
 	return SPIN_DEDICATED;
 }
 
+uint32_t spin_host_cpus(uint32_t *cpus, uint32_t room)
+{
+	uint32_t n = 0, cpu;
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+		return 0;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		if (n < room)
+			cpus[n] = cpu;
+		n++;
+	}
+	return n;
+}
+
 static struct spin_cpus host_cpus(const struct vm *vm)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	struct spin_cpus c = {
 		.vcpus = vm->config.machine.vcpu_count,
+		.allowed = spin_host_cpus(NULL, 0),
 		.online = online > 0 ? (uint32_t)online : 1,
 	};
-	cpu_set_t allowed;
 
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-		c.allowed = (uint32_t)CPU_COUNT(&allowed);
 	return c;
 }
 

@@ -47,6 +47,9 @@ int spin_begin(struct vm *vm, struct error *err);
 /* Sets KVM's limit of polling at a halt; in force from the next halt of each vCPU on. */
 int spin_set_halt_poll(struct vm *vm, uint32_t ns);
 
+/* Host CPUs that our threads may run on now; `cpus` gets the first `room` of them. 0: not known. */
+uint32_t spin_host_cpus(uint32_t *cpus, uint32_t room);
+
 /* For the architecture: notes a control. `why` may be NULL. */
 void spin_note(struct spin *s, const char *name, bool asked, enum spin_granted granted,
 	       const char *why);

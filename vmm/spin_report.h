@@ -62,4 +62,51 @@ struct spin_checks {
 	uint32_t count;
 };
 
+/* What a VM is doing, as far as its spinning tells. */
+enum spin_class {
+	SPIN_NORMAL,           /* it works, and does not spin much */
+	SPIN_IDLE,             /* it wants next to no host CPU */
+	SPIN_PREEMPTED_HOLDER, /* it spins while one of its vCPUs waits for a host CPU */
+	SPIN_TRUE_CONTENTION,  /* it spins although all its vCPUs run */
+};
+
+enum spin_advice {
+	SPIN_ADVICE_NONE,
+	SPIN_ADVICE_SPREAD,    /* a host CPU for each vCPU: there are enough */
+	SPIN_ADVICE_MORE_CPUS, /* there are not */
+	SPIN_ADVICE_LEAVE,     /* nothing on the host's side helps */
+};
+
+/* What a decision is made from: differences over one period, summed over vCPUs. */
+struct spin_inputs {
+	uint64_t wall_ns;
+	uint32_t vcpus;
+	uint32_t host_cpus; /* that they may use */
+	uint64_t run_ns;
+	uint64_t delay_ns;
+	uint64_t max_delay_ns; /* of the vCPU that waited longest */
+	uint64_t spin_exits;
+	uint64_t halts;
+	uint64_t yields;
+	uint64_t yields_good;
+	uint64_t polls_bad;   /* that were not ended by a wake-up */
+	uint64_t poll_bad_ns; /* how long they took */
+	uint64_t poll_hist[SPIN_BUCKETS];
+	uint64_t wait_hist[SPIN_BUCKETS];
+};
+
+enum spin_event_kind { SPIN_EVENT_CLASS, SPIN_EVENT_HALT_POLL };
+
+struct spin_event {
+	uint64_t number;    /* from 1 */
+	uint64_t uptime_ms; /* of the VM */
+	enum spin_event_kind kind;
+	enum spin_class from_class, to_class;
+	uint32_t from_ns, to_ns; /* limits of polling at a halt */
+	const char *why;         /* a literal */
+	bool dry_run;            /* nothing was changed */
+	int code;                /* 0, or the negative errno of KVM's refusal */
+	struct spin_inputs inputs;
+};
+
 #endif

@@ -221,6 +221,7 @@ static void unmake(struct vm *vm)
 {
 	uint32_t i;
 
+	spin_controller_stop(vm);
 	spin_observe_end(vm);
 	for (i = 0; i < vm->vcpu_count; i++) {
 		metrics_remove_group(vm->metrics, &vm->vcpus[i]->metrics);
@@ -409,6 +410,7 @@ static void release_vcpus(struct vm *vm)
 	vm_state_move(&vm->state, VM_RUNNING);
 	for (i = 0; i < vm->vcpu_count; i++)
 		vcpu_release(vm->vcpus[i]);
+	spin_controller_start(vm);
 	answer(vm, BIT(VM_RUNNING), 0, NULL);
 	if (vm->state.phase == VM_RUNNING && is_waited_for(vm, VM_PAUSED))
 		begin_pause(vm);

@@ -23,6 +23,7 @@
 #include "vmm/kvm_coalesced.h"
 #include "vmm/metrics.h"
 #include "vmm/spin.h"
+#include "vmm/spin_controller.h"
 #include "vmm/spin_observe.h"
 #include "vmm/vcpu_work.h"
 #include "vmm/vm_state.h"
@@ -89,8 +90,9 @@ struct vm {
 	struct kvm_coalesced coalesced;
 	struct device_set devices;
 	struct arch_vm *arch;
-	struct spin spin;              /* main thread only, these two */
+	struct spin spin; /* main thread only, these three */
 	struct spin_observer observer;
+	struct spin_controller controller;
 	struct vcpu *vcpus[LIMIT_VCPUS];
 	uint32_t vcpu_count;
 

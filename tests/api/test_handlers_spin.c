@@ -129,6 +129,55 @@ static void host_checks_have_a_status_and_a_text(void **state)
 			   "\"text\":\"none\"},{\"name\":\"one_cgroup\",\"status\":\"unknown\"");
 }
 
+static void a_controller_that_has_decided_nothing_is_null(void **state)
+{
+	struct wire *w = *state;
+
+	assert_int_equal(wire_send(w, "GET /v1/spin", NULL), 200);
+	assert_body_has(w, ",\"controller\":{\"mode\":\"off\",\"period_ms\":1000,\"periods\":0,"
+			   "\"blind_periods\":0,\"class\":null,\"halt_poll_ns\":null,"
+			   "\"advice\":null},\"events\":[]");
+}
+
+static void the_controller_tells_class_and_advice(void **state)
+{
+	struct wire *w = *state;
+
+	w->vm.config.spin.controller = SPIN_CONTROLLER_DRY_RUN;
+	w->vm.controller = (struct control_spin_controller){
+		.class = SPIN_PREEMPTED_HOLDER, .advice = SPIN_ADVICE_SPREAD, .periods = 7,
+		.blind = 1, .halt_poll_ns = 5, .host_cpus = { 2, 3 }, .host_cpu_count = 2,
+	};
+	assert_int_equal(wire_send(w, "GET /v1/spin", NULL), 200);
+	assert_body_has(w, "{\"mode\":\"dry_run\",\"period_ms\":1000,\"periods\":7,"
+			   "\"blind_periods\":1,\"class\":\"preempted_holder\",\"halt_poll_ns\":5,"
+			   "\"advice\":{\"action\":\"spread_vcpus\",");
+	assert_body_has(w, "\"host_cpus\":[2,3]}}");
+}
+
+static void events_tell_what_was_decided_from_what(void **state)
+{
+	struct wire *w = *state;
+
+	w->vm.spin_event_count = 2;
+	w->vm.spin_events[0] = (struct spin_event){
+		.number = 1, .uptime_ms = 3000, .kind = SPIN_EVENT_CLASS, .from_class = SPIN_NORMAL,
+		.to_class = SPIN_TRUE_CONTENTION, .why = "they spin",
+		.inputs = { .wall_ns = 9, .vcpus = 2, .spin_exits = 8, .poll_hist = { 0, 4 } },
+	};
+	w->vm.spin_events[1] = (struct spin_event){
+		.number = 2, .kind = SPIN_EVENT_HALT_POLL, .from_ns = 200000, .to_ns = 0,
+		.why = "x", .dry_run = true, .code = -22,
+	};
+	assert_int_equal(wire_send(w, "GET /v1/spin", NULL), 200);
+	assert_body_has(w, "\"events\":[{\"number\":1,\"uptime_ms\":3000,\"kind\":\"class\","
+			   "\"from\":\"normal\",\"to\":\"true_contention\",\"why\":\"they spin\","
+			   "\"inputs\":{\"wall_ns\":9,\"vcpus\":2,");
+	assert_body_has(w, "\"halts_polled\":[0,4],\"halts_slept\":[]}},{\"number\":2,");
+	assert_body_has(w, "\"kind\":\"halt_poll_ns\",\"from\":200000,\"to\":0,\"dry_run\":true,"
+			   "\"errno\":22,\"why\":\"x\"");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, wire_setup, wire_teardown)
@@ -142,6 +191,9 @@ int main(void)
 		TEST(vcpus_show_what_is_seen_of_them),
 		TEST(what_is_not_seen_is_null),
 		TEST(host_checks_have_a_status_and_a_text),
+		TEST(a_controller_that_has_decided_nothing_is_null),
+		TEST(the_controller_tells_class_and_advice),
+		TEST(events_tell_what_was_decided_from_what),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

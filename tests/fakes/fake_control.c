@@ -120,6 +120,16 @@ void control_get_spin(const struct vm *vm, struct control_spin_info *ret)
 	*ret = vm->spin;
 }
 
+void control_get_spin_controller(const struct vm *vm, struct control_spin_controller *ret)
+{
+	*ret = vm->controller;
+}
+
+const struct spin_event *control_get_spin_event(const struct vm *vm, size_t index)
+{
+	return index < vm->spin_event_count ? &vm->spin_events[index] : NULL;
+}
+
 void control_check_host(const struct vm *vm, struct spin_checks *ret)
 {
 	*ret = vm->checks;
