@@ -103,7 +103,12 @@ void spin_check_kernel(const char *root, const char *release, struct spin_checks
 
 /* The threads */
 
-/* yield_to() does nothing for classes other than the fair one. */
+/* yield_to() does nothing for these classes. */
+static bool is_real_time(uint32_t policy)
+{
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
+}
+
 static void check_class(const char *root, const pid_t *tids, uint32_t count,
 			struct spin_checks *checks)
 {
@@ -116,7 +121,7 @@ static void check_class(const char *root, const pid_t *tids, uint32_t count,
 				       "vCPU %u has no thread that tells", i);
 			return;
 		}
-		if (place.policy != SCHED_OTHER && place.policy != SCHED_BATCH) {
+		if (is_real_time(place.policy)) {
 			spin_check_add(checks, "scheduling_class", SPIN_CHECK_WARN,
 				       "vCPU %u has scheduling policy %u: no directed yield "
 				       "reaches it", i, place.policy);
@@ -124,7 +129,7 @@ static void check_class(const char *root, const pid_t *tids, uint32_t count,
 		}
 	}
 	spin_check_add(checks, "scheduling_class", SPIN_CHECK_OK,
-		       "all vCPU threads are ordinary ones");
+		       "no vCPU thread is a real-time one");
 }
 
 struct cgroup {

@@ -117,7 +117,7 @@ static void ordinary_threads_in_one_cgroup_are_good(void **state)
 	put_task(2, 0, "0::/vm/a\n");
 	host_tree_put("/sys/fs/cgroup/vm/a/cpu.max", "max 100000\n");
 	check_two();
-	assert_check("scheduling_class", SPIN_CHECK_OK, "ordinary");
+	assert_check("scheduling_class", SPIN_CHECK_OK, "no vCPU thread");
 	assert_check("one_cgroup", SPIN_CHECK_OK, "/vm/a");
 	assert_check("cpu_quota", SPIN_CHECK_OK, "no quota");
 }
@@ -128,6 +128,12 @@ static void a_real_time_thread_is_told(void **state)
 	put_task(2, 1, "0::/\n");
 	check_two();
 	assert_check("scheduling_class", SPIN_CHECK_WARN, "vCPU 1 has scheduling policy 1");
+	put_task(2, 6, "0::/\n");
+	check_two();
+	assert_check("scheduling_class", SPIN_CHECK_WARN, "policy 6");
+	put_task(2, 5, "0::/\n"); /* SCHED_IDLE is of the ordinary class */
+	check_two();
+	assert_check("scheduling_class", SPIN_CHECK_OK, "");
 }
 
 static void a_cgroup_a_vcpu_is_told(void **state)
