@@ -81,6 +81,8 @@ static int apply(struct vm *vm, const struct config_document *d, struct error *e
 			       "VM config error: ");
 	if (ret == 0 && d->has_rtc)
 		ret = prefixed(control_put_rtc(vm, &c->rtc, err), err, "Clock error: ");
+	if (ret == 0 && d->has_spin)
+		ret = prefixed(control_put_spin(vm, &c->spin, err), err, "Spin policy error: ");
 	if (ret == 0)
 		ret = prefixed(control_put_boot_source(vm, &c->boot_source, err), err,
 			       "Boot source error: ");

@@ -45,6 +45,10 @@ void handle_v1_put_rtc(struct api_call *call);
 void handle_v1_get_locks(struct api_call *call);
 void handle_v1_put_locks(struct api_call *call);
 
+/* handlers_spin.c: the spin policy, what KVM counts, the controller */
+void handle_v1_get_spin(struct api_call *call);
+void handle_v1_put_spin(struct api_call *call);
+
 /* A control_done_fn: `arg` is the call; 204 or the error. */
 void handle_done(void *arg, int code, const struct error *err);
 

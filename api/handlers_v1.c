@@ -9,6 +9,7 @@
 #include "api/respond.h"
 #include "api/router.h"
 #include "api/schema.h"
+#include "api/spin_print.h"
 #include "vmm/control.h"
 
 /* Appends `"key":"value"` after `lead`. */
@@ -105,7 +106,7 @@ static void print_exit(void *arg, const char *reason, uint64_t count)
 }
 
 /* All members of the object but its end. */
-static void print_vcpu(struct buf *body, const struct vm *vm, size_t i,
+static void print_vcpu(struct buf *body, struct vm *vm, size_t i,
 		       const struct control_vcpu_info *v)
 {
 	struct exits_printer printer = { body, "{" };
@@ -115,6 +116,8 @@ static void print_vcpu(struct buf *body, const struct vm *vm, size_t i,
 	buf_printf(body, ",\"exits\":{\"total\":%" PRIu64 ",\"by_reason\":", v->exits);
 	control_vcpu_exits(vm, i, print_exit, &printer);
 	buf_printf(body, "%s", printer.lead[0] == '{' ? "{}}" : "}}");
+	buf_printf(body, ",\"stats\":");
+	spin_print_vcpu(body, vm, i);
 }
 
 void handle_v1_get_vcpus(struct api_call *call)

@@ -14,6 +14,8 @@ const struct route routes_v1[] = {
 	{ API_GET, "/v1/vcpus/{id}", PHASES_AFTER, NULL, handle_v1_get_vcpu },
 	{ API_GET, "/v1/locks", PHASES_ANY, NULL, handle_v1_get_locks },
 	{ API_PUT, "/v1/locks", PHASES_ANY, &locks_table, handle_v1_put_locks },
+	{ API_GET, "/v1/spin", PHASES_ANY, NULL, handle_v1_get_spin },
+	{ API_PUT, "/v1/spin", PHASES_BEFORE, &spin_table, handle_v1_put_spin },
 	{ API_PUT, "/v1/serial", PHASES_BEFORE, &console_table, handle_v1_put_serial },
 	{ API_PUT, "/v1/rtc", PHASES_BEFORE, &rtc_table, handle_v1_put_rtc },
 	{ 0 },

@@ -44,6 +44,20 @@ static const struct field_name lost_ticks_names[] = {
 	{ 0 },
 };
 
+static const struct field_name spin_mode_names[] = {
+	{ "shared", SPIN_SHARED },
+	{ "dedicated", SPIN_DEDICATED },
+	{ "auto", SPIN_AUTO },
+	{ 0 },
+};
+
+static const struct field_name spin_controller_names[] = {
+	{ "off", SPIN_CONTROLLER_OFF },
+	{ "dry_run", SPIN_CONTROLLER_DRY_RUN },
+	{ "on", SPIN_CONTROLLER_ON },
+	{ 0 },
+};
+
 static const struct field_name level_names[] = {
 	{ "Off", LOG_LEVEL_OFF },     { "Trace", LOG_LEVEL_TRACE },  { "Debug", LOG_LEVEL_DEBUG },
 	{ "Info", LOG_LEVEL_INFO },   { "Warn", LOG_LEVEL_WARN },    { "Warning", LOG_LEVEL_WARN },
@@ -209,6 +223,23 @@ static const struct field rtc_fields[] = {
 const struct field_table rtc_table =
 	FIELD_TABLE("struct Rtc", struct rtc_config, rtc_fields);
 
+static const struct spin_config spin_defaults = SPIN_CONFIG_DEFAULTS;
+
+/* Bounds: config_check_spin(). */
+static const struct field spin_fields[] = {
+	F_ENUM("mode", struct spin_config, mode, enum spin_mode, spin_mode_names),
+	F_ENUM("controller", struct spin_config, controller, enum spin_controller_mode,
+	       spin_controller_names),
+	F_U32("period_ms", struct spin_config, period_ms, UINT32_MAX, "u32"),
+	F_U32("halt_poll_ns", struct spin_config, halt_poll_ns, UINT32_MAX, "u32",
+	      F_HAS(struct spin_config, has_halt_poll_ns)),
+	F_U32("halt_poll_max_ns", struct spin_config, halt_poll_max_ns, UINT32_MAX, "u32"),
+};
+
+const struct field_table spin_table =
+	FIELD_TABLE("struct Spin", struct spin_config, spin_fields,
+		    .defaults = &spin_defaults);
+
 static const struct logger_config logger_defaults = { .level = LOG_LEVEL_INFO };
 
 static const struct field logger_fields[] = {
@@ -293,6 +324,8 @@ static const struct field config_document_fields[] = {
 	/* ours, and not in what is shown */
 	F_OBJECT("rtc", struct config_document, vm.rtc, struct rtc_config, rtc_table,
 		 .flags = FIELD_SILENT, F_HAS(struct config_document, has_rtc)),
+	F_OBJECT("spin", struct config_document, vm.spin, struct spin_config, spin_table,
+		 .flags = FIELD_SILENT, F_HAS(struct config_document, has_spin)),
 };
 
 const struct field_table config_document_table =

@@ -16,6 +16,9 @@ struct arch_vm {
 	struct topology topology;
 	struct cpuid_table supported; /* what KVM can give this VM's vCPUs */
 	bool tsc_deadline;            /* KVM has that timer mode */
+	uint32_t pv_hidden;           /* KVM_FEATURE_* bits that guests are not shown */
+	uint32_t pv_hints;            /* KVM_HINTS_* bits */
+	bool enforce_pv;              /* what is not shown shall not work either */
 	struct board board;
 	struct boot_start start; /* where the first vCPU begins */
 };

@@ -319,13 +319,15 @@ static void set_extended(struct cpuid_table *t, const struct cpuid_config *c,
 		e->edx &= ~EDX87_INVARIANT_TSC;
 }
 
-/* The hypervisor's own leaves: KVM's features, no real-time hint, and frequencies. */
+/* The hypervisor's own leaves: KVM's features as the spin policy has them, and frequencies. */
 static int set_hypervisor(struct cpuid_table *t, const struct cpuid_config *c)
 {
 	struct kvm_cpuid_entry2 *e = cpuid_find(t, KVM_LEAF_FEATURES, 0);
 
-	if (e)
-		e->edx = 0; /* hints */
+	if (e) {
+		e->eax &= ~c->pv_hidden;
+		e->edx = c->pv_hints;
+	}
 	e = cpuid_find(t, KVM_LEAF_BASE, 0);
 	if (!e || !c->tsc_khz)
 		return 0;

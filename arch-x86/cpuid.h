@@ -33,6 +33,8 @@ struct cpuid_config {
 	bool tsc_deadline;  /* the local APIC has that timer mode */
 	bool tsc_freq_sel;  /* AMD: HWCR.TscFreqSel reads as one */
 	uint32_t tsc_khz;   /* of the guest's TSC; 0: unknown */
+	uint32_t pv_hidden; /* KVM_FEATURE_* of KVM's that are not shown, one bit each */
+	uint32_t pv_hints;  /* KVM_HINTS_*, one bit each */
 };
 
 /* Registers of one leaf. */

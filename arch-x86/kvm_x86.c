@@ -58,6 +58,18 @@ int kvm_deny_msrs(struct kvm_fd vm, const struct kvm_x86_msr_range *ranges, uint
 	return kvm_ioctl_ptr(vm, KVM_X86_SET_MSR_FILTER, &filter);
 }
 
+int kvm_disable_exits(struct kvm_fd vm, uint32_t exits)
+{
+	return kvm_enable_vm_cap(vm, KVM_CAP_X86_DISABLE_EXITS, exits);
+}
+
+int kvm_enforce_pv_cpuid(struct kvm_fd vcpu)
+{
+	struct kvm_enable_cap cap = { .cap = KVM_CAP_ENFORCE_PV_FEATURE_CPUID, .args = { 1 } };
+
+	return kvm_ioctl_ptr(vcpu, KVM_ENABLE_CAP, &cap);
+}
+
 int kvm_set_cpuid2(struct kvm_fd vcpu, const struct cpuid_table *t)
 {
 	return kvm_ioctl_ptr(vcpu, KVM_SET_CPUID2, (const struct kvm_cpuid2 *)t);

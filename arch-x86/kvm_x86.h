@@ -37,7 +37,16 @@ int kvm_create_pit2(struct kvm_fd vm) KVM_RESULT;
 int kvm_deny_msrs(struct kvm_fd vm, const struct kvm_x86_msr_range *ranges,
 		  uint32_t count) KVM_RESULT;
 
+/*
+ * Instructions that are no exits from now on, KVM_X86_DISABLE_EXITS_*, for good.
+ * Before the first vCPU; bits that KVM_CAP_X86_DISABLE_EXITS does not offer are
+ * -EINVAL on some kernels and passed over in silence on others.
+ */
+int kvm_disable_exits(struct kvm_fd vm, uint32_t exits) KVM_RESULT;
+
 /* vCPU */
+/* PV features that CPUID does not show do not work either. */
+int kvm_enforce_pv_cpuid(struct kvm_fd vcpu) KVM_RESULT;
 int kvm_set_cpuid2(struct kvm_fd vcpu, const struct cpuid_table *t) KVM_RESULT;
 /* Appends to the list; -ENOSPC past its end. */
 int kvm_x86_msrs_add(struct kvm_x86_msrs *m, uint32_t index, uint64_t value) KVM_RESULT;

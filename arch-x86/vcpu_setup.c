@@ -59,6 +59,8 @@ static int setup_cpuid(struct vcpu *v, uint64_t *ret_states, struct error *err)
 		.topology = &arch->topology,
 		.index = v->index,
 		.tsc_deadline = arch->tsc_deadline,
+		.pv_hidden = arch->pv_hidden,
+		.pv_hints = arch->pv_hints,
 	};
 	_cleanup_free_ struct cpuid_table *t = malloc(sizeof(*t));
 	int ret;
@@ -76,6 +78,10 @@ static int setup_cpuid(struct vcpu *v, uint64_t *ret_states, struct error *err)
 	ret = kvm_set_cpuid2(v->fd, t);
 	if (ret < 0)
 		return error_set_errno(err, ret, "vCPU %u: KVM_SET_CPUID2", v->index);
+	ret = arch->enforce_pv ? kvm_enforce_pv_cpuid(v->fd) : 0;
+	if (ret < 0)
+		return error_set_errno(err, ret, "vCPU %u: KVM_CAP_ENFORCE_PV_FEATURE_CPUID",
+				       v->index);
 	*ret_states = cpuid_xsave_states(t);
 	return 0;
 }

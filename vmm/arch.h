@@ -11,6 +11,8 @@
 #include "vmm/base/error.h"
 #include "vmm/guest_mem.h"
 
+struct kvm_stats;
+struct spin_checks;
 struct vm;
 struct vcpu;
 
@@ -28,6 +30,12 @@ int arch_check_host(struct vm *vm, struct error *err);
 void arch_mem_layout(uint64_t bytes, struct guest_mem_range *ranges, uint32_t *ret_count);
 /* vm->arch, the interrupt controllers and timers; KVM VM and memory exist, no vCPU does. */
 int arch_vm_init(struct vm *vm, struct error *err);
+/*
+ * What the spin policy in vm->spin.mode implies: which instructions exit, what
+ * the guest is offered. After arch_vm_init(), before the first vCPU. Cannot
+ * fail: what KVM does not give is noted in vm->spin.
+ */
+void arch_spin_apply(struct vm *vm);
 /* The id that KVM_CREATE_VCPU takes for the vCPU of this index (APIC id, MPIDR). */
 uint32_t arch_vcpu_id(const struct vm *vm, uint32_t index);
 /* Creates and places all devices; fills vm->bus and vm->devices. */
@@ -36,6 +44,14 @@ int arch_board_build(struct vm *vm, struct error *err);
 int arch_boot_load(struct vm *vm, struct error *err);
 /* Frees vm->arch. Devices and vCPUs are gone. */
 void arch_vm_fini(struct vm *vm);
+
+/*
+ * Exits of a vCPU so far, from its statistics, that KVM took for spinning (arm64:
+ * WFE), or the most that can have been (x86, which counts all other kinds).
+ */
+uint64_t arch_spin_exits(const struct kvm_stats *s);
+/* Adds what of this architecture lets KVM notice spinning, or keeps it from it. */
+void arch_spin_check_host(const char *root, struct spin_checks *checks);
 
 /* On the vCPU's own thread. */
 

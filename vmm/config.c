@@ -26,6 +26,7 @@ void config_set_defaults(struct vm_config *c)
 	c->machine.mem_size_mib = DEFAULT_MEM_MIB;
 	c->logger.level = LOG_LEVEL_INFO;
 	c->serial.console = CONSOLE_STDIO;
+	c->spin = (struct spin_config)SPIN_CONFIG_DEFAULTS;
 }
 
 void config_init(struct vm_config *c)
@@ -146,6 +147,20 @@ int config_check_net(const struct vm_config *c, const struct net_config *n, stru
 		return error_set(err, -EINVAL, "Could not create the network device: MTU %u is out "
 					       "of range [%d, %d]", n->mtu, MTU_MIN, MTU_MAX);
 	return check_mac(c, n, err);
+}
+
+int config_check_spin(const struct spin_config *s, struct error *err)
+{
+	if (s->period_ms < LIMIT_SPIN_PERIOD_MIN_MS || s->period_ms > LIMIT_SPIN_PERIOD_MAX_MS)
+		return error_set(err, -EINVAL, "period_ms must be from %d to %d",
+				 LIMIT_SPIN_PERIOD_MIN_MS, LIMIT_SPIN_PERIOD_MAX_MS);
+	if (s->has_halt_poll_ns && s->halt_poll_ns > LIMIT_HALT_POLL_NS)
+		return error_set(err, -EINVAL, "halt_poll_ns must be from 0 to %u",
+				 LIMIT_HALT_POLL_NS);
+	if (s->halt_poll_max_ns > LIMIT_HALT_POLL_NS)
+		return error_set(err, -EINVAL, "halt_poll_max_ns must be from 0 to %u",
+				 LIMIT_HALT_POLL_NS);
+	return 0;
 }
 
 int config_find_drive(const struct vm_config *c, const char *drive_id)

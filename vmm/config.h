@@ -95,6 +95,36 @@ struct rtc_config {
 	enum rtc_lost_ticks lost_ticks;
 };
 
+/* Who decides that a vCPU which spins gives its host CPU away; see docs/spin.md. */
+enum spin_mode {
+	SPIN_AUTO,      /* one of the other two, by what host CPUs there are */
+	SPIN_SHARED,    /* host CPUs are shared with other threads: exits and PV features on */
+	SPIN_DEDICATED, /* each vCPU has a host CPU of its own: exits off, real-time hint */
+};
+
+enum spin_controller_mode {
+	SPIN_CONTROLLER_OFF,
+	SPIN_CONTROLLER_DRY_RUN, /* decides and says so, changes nothing */
+	SPIN_CONTROLLER_ON,
+};
+
+struct spin_config {
+	enum spin_mode mode;
+	enum spin_controller_mode controller;
+	uint32_t period_ms;        /* of the controller: LIMIT_SPIN_PERIOD_MIN_MS.._MAX_MS */
+	uint32_t halt_poll_ns;     /* how long KVM may poll at a halt, from the start on */
+	bool has_halt_poll_ns;     /* else it is KVM's default */
+	uint32_t halt_poll_max_ns; /* the most that the controller may make it */
+};
+
+/*
+ * What holds where nothing was asked for. A second tells a trend from noise; a
+ * millisecond of polling is five times KVM's default.
+ */
+#define SPIN_CONFIG_DEFAULTS \
+	{ .mode = SPIN_AUTO, .controller = SPIN_CONTROLLER_OFF, .period_ms = 1000, \
+	  .halt_poll_max_ns = 1000000 }
+
 struct logger_config {
 	char log_path[LIMIT_PATH];
 	char module[LIMIT_ID * 2 + 1];
@@ -118,6 +148,7 @@ struct vm_config {
 	struct entropy_config entropy;
 	struct serial_config serial;
 	struct rtc_config rtc;
+	struct spin_config spin;
 	struct logger_config logger;
 	struct metrics_config metrics;
 	bool has_boot_source;
@@ -139,6 +170,7 @@ int config_check_boot_source(const struct boot_source_config *b, struct error *e
 int config_check_drive(const struct vm_config *c, const struct drive_config *d,
 		       struct error *err);
 int config_check_net(const struct vm_config *c, const struct net_config *n, struct error *err);
+int config_check_spin(const struct spin_config *s, struct error *err);
 
 /* Index of the drive or interface of that id; -ENOENT. */
 int config_find_drive(const struct vm_config *c, const char *drive_id);

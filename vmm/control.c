@@ -231,6 +231,17 @@ int control_put_rtc(struct vm *vm, const struct rtc_config *r, struct error *err
 	return ret;
 }
 
+int control_put_spin(struct vm *vm, const struct spin_config *s, struct error *err)
+{
+	int ret = check_configuring(vm, err);
+
+	if (ret == 0)
+		ret = config_check_spin(s, err);
+	if (ret == 0)
+		vm->config.spin = *s;
+	return ret;
+}
+
 int control_put_logger(struct vm *vm, const struct logger_config *l, struct error *err)
 {
 	int ret = l->log_path[0] ? log_set_target(l->log_path, err) : 0;

@@ -15,6 +15,7 @@
 
 #include "vmm/base/error.h"
 #include "vmm/config.h"
+#include "vmm/spin_report.h"
 
 struct vm;
 
@@ -70,6 +71,40 @@ void control_vcpu_exits(const struct vm *vm, size_t index,
  */
 typedef void (*control_text_fn)(void *arg, int code, const char *text);
 void control_describe_vcpu(struct vm *vm, size_t index, control_text_fn done, void *arg);
+/* The spin policy; pointers as above. */
+struct control_spin_info {
+	enum spin_mode mode; /* in force; SPIN_AUTO before the start */
+	const char *why;
+	const struct spin_control *controls;
+	uint32_t control_count;
+	int64_t halt_poll_ns; /* KVM's limit of polling at a halt; -1: not known */
+};
+void control_get_spin(const struct vm *vm, struct control_spin_info *ret);
+/* The controller; pointers as above. */
+struct control_spin_controller {
+	enum spin_class class;
+	enum spin_advice advice;
+	uint32_t halt_poll_ns; /* its limit: in a dry run, what it would be */
+	uint64_t periods;      /* decided */
+	uint64_t blind;        /* in which too little could be read to decide */
+	uint32_t host_cpus[LIMIT_VCPUS]; /* for each vCPU, when they are to be spread */
+	uint32_t host_cpu_count;
+};
+void control_get_spin_controller(const struct vm *vm, struct control_spin_controller *ret);
+/* The event of that index, oldest first; NULL past the last. */
+const struct spin_event *control_get_spin_event(const struct vm *vm, size_t index);
+/* What the host is like, read anew. */
+void control_check_host(const struct vm *vm, struct spin_checks *ret);
+/* -ENOENT without such a vCPU. Reads anew. */
+int control_vcpu_sample(struct vm *vm, size_t index, struct spin_sample *ret);
+/*
+ * KVM's statistics by name, as last read: of a vCPU, or of the VM, which are read
+ * anew. A histogram has more than one value.
+ */
+typedef void (*control_stat_fn)(void *arg, const char *name, const uint64_t *values,
+				size_t count);
+void control_vcpu_stats(const struct vm *vm, size_t index, control_stat_fn fn, void *arg);
+void control_vm_stats(struct vm *vm, control_stat_fn fn, void *arg);
 size_t control_device_count(const struct vm *vm);
 int control_get_device(const struct vm *vm, size_t index, struct control_device_info *ret);
 
@@ -85,6 +120,7 @@ int control_put_net(struct vm *vm, const struct net_config *n, struct error *err
 int control_put_entropy(struct vm *vm, const struct entropy_config *e, struct error *err);
 int control_put_serial(struct vm *vm, const struct serial_config *s, struct error *err);
 int control_put_rtc(struct vm *vm, const struct rtc_config *r, struct error *err);
+int control_put_spin(struct vm *vm, const struct spin_config *s, struct error *err);
 /* any phase before the start for the API; the logger may be set again and again */
 int control_put_logger(struct vm *vm, const struct logger_config *l, struct error *err);
 int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct error *err);

@@ -30,6 +30,7 @@ const struct kvm_ops kvm_ops_linux = {
 	.ioctl = linux_ioctl,
 	.mmap = linux_mmap,
 	.munmap = munmap,
+	.pread = pread,
 };
 
 int kvm_ioctl(struct kvm_fd k, unsigned long request, void *arg)
@@ -93,6 +94,11 @@ int kvm_enable_vm_cap(struct kvm_fd vm, uint32_t capability, uint64_t arg0)
 	struct kvm_enable_cap cap = { .cap = capability, .args = { arg0 } };
 
 	return kvm_ioctl_ptr(vm, KVM_ENABLE_CAP, &cap);
+}
+
+int kvm_set_halt_poll(struct kvm_fd vm, uint32_t ns)
+{
+	return kvm_enable_vm_cap(vm, KVM_CAP_HALT_POLL, ns);
 }
 
 int kvm_set_user_memory_region(struct kvm_fd vm, uint32_t slot, uint32_t flags, uint64_t gpa,
@@ -165,6 +171,34 @@ int kvm_create_vcpu(struct kvm_fd vm, uint32_t id, struct kvm_fd *ret_vcpu)
 	if (fd < 0)
 		return fd;
 	*ret_vcpu = (struct kvm_fd){ .ops = vm.ops, .fd = fd };
+	return 0;
+}
+
+int kvm_get_stats(struct kvm_fd of, struct kvm_fd *ret_stats)
+{
+	int fd = kvm_ioctl_val(of, KVM_GET_STATS_FD, 0);
+
+	if (fd < 0)
+		return fd;
+	*ret_stats = (struct kvm_fd){ .ops = of.ops, .fd = fd };
+	return 0;
+}
+
+int kvm_pread(struct kvm_fd stats, void *buf, size_t bytes, uint64_t offset)
+{
+	size_t done = 0;
+	ssize_t got;
+
+	while (done < bytes) {
+		got = stats.ops->pread(stats.fd, (char *)buf + done, bytes - done,
+				       (off_t)(offset + done));
+		if (got == 0)
+			return -EPROTO;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (got > 0)
+			done += (size_t)got;
+	}
 	return 0;
 }
 

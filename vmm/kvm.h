@@ -2,7 +2,7 @@
  * KVM, one typed function per ioctl. Nothing else in the core or the
  * architectures calls ioctl on a KVM descriptor.
  *
- * All go through a table of four system calls, so that tests run the whole
+ * All go through a table of six system calls, so that tests run the whole
  * daemon over a KVM of their own. Each returns 0 or a value, or a negative
  * errno, and logs nothing. EINTR is retried, except by kvm_vcpu_run().
  *
@@ -27,12 +27,13 @@ struct kvm_ops {
 	int (*ioctl)(int fd, unsigned long request, void *arg);  /* as ioctl(2) */
 	void *(*mmap)(int fd, size_t bytes);                     /* MAP_FAILED and errno */
 	int (*munmap)(void *p, size_t bytes);
+	ssize_t (*pread)(int fd, void *buf, size_t bytes, off_t offset); /* as pread(2) */
 };
 
 /* The kernel's. */
 extern const struct kvm_ops kvm_ops_linux;
 
-/* A KVM descriptor of any of the three kinds: system, VM, vCPU. */
+/* A KVM descriptor of any kind: system, VM, vCPU, statistics. */
 struct kvm_fd {
 	const struct kvm_ops *ops;
 	int fd; /* -EBADF when closed */
@@ -67,6 +68,11 @@ int kvm_vcpu_mmap_size(struct kvm_fd kvm) KVM_RESULT;
 
 /* VM */
 int kvm_enable_vm_cap(struct kvm_fd vm, uint32_t capability, uint64_t arg0) KVM_RESULT;
+/*
+ * How long KVM may poll, instead of sleeping, when a vCPU of this VM halts; any
+ * time, any number of times. -EINVAL without KVM_CAP_HALT_POLL.
+ */
+int kvm_set_halt_poll(struct kvm_fd vm, uint32_t ns) KVM_RESULT;
 int kvm_set_user_memory_region(struct kvm_fd vm, uint32_t slot, uint32_t flags, uint64_t gpa,
 			       uint64_t size, void *hva) KVM_RESULT;
 int kvm_create_irqchip(struct kvm_fd vm) KVM_RESULT;
@@ -82,6 +88,11 @@ int kvm_ioeventfd(struct kvm_fd vm, bool pio, uint64_t address, uint32_t width, 
 int kvm_coalesced_zone(struct kvm_fd vm, bool pio, uint64_t address, uint32_t bytes,
 		       bool on) KVM_RESULT;
 int kvm_create_vcpu(struct kvm_fd vm, uint32_t id, struct kvm_fd *ret_vcpu) KVM_RESULT;
+
+/* VM or vCPU: a descriptor of its statistics (kvm_stats.h); waits for KVM_RUN of a vCPU. */
+int kvm_get_stats(struct kvm_fd of, struct kvm_fd *ret_stats) KVM_RESULT;
+/* Exactly `bytes` bytes of a descriptor of statistics; -EPROTO if it has fewer. */
+int kvm_pread(struct kvm_fd stats, void *buf, size_t bytes, uint64_t offset) KVM_RESULT;
 
 /* vCPU */
 int kvm_map_run(struct kvm_fd vcpu, size_t bytes, struct kvm_run **ret_run) KVM_RESULT;

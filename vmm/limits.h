@@ -50,6 +50,15 @@
 /* Clock */
 #define LIMIT_RTC_BACKLOG 8192 /* periodic ticks kept for a slow guest: a second of the fastest */
 
+/* Spinning guests */
+#define LIMIT_SPIN_PERIOD_MIN_MS 100 /* shorter, and reading statistics is work of its own */
+#define LIMIT_SPIN_PERIOD_MAX_MS 60000
+#define LIMIT_KVM_STATS 256        /* statistics of one VM or vCPU; Linux 6.1 has some 50 */
+#define LIMIT_KVM_STAT_NAME 64     /* bytes of a name, final NUL included; Linux has 48 */
+#define LIMIT_KVM_STATS_BYTES 65536 /* of their values */
+#define LIMIT_SPIN_EVENTS 64       /* decisions kept to be shown: some 1 KB of JSON each */
+#define LIMIT_HALT_POLL_NS 10000000u /* a poll of 10 ms is a spin of our own making */
+
 /* Files */
 #define LIMIT_KERNEL_BYTES (1ull << 30)
 #define LIMIT_ELF_PHDRS 128

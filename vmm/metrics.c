@@ -49,6 +49,8 @@ struct metrics {
 	int fd;               /* -EBADF: no target */
 	struct buf tail;      /* of a line that the target took only in part */
 	struct logger_metrics logger;
+	void (*refresh)(void *arg);
+	void *refresh_arg;
 };
 
 struct schema_group {
@@ -281,6 +283,12 @@ void metrics_remove_group(struct metrics *m, const void *base)
 	}
 }
 
+void metrics_set_refresh(struct metrics *m, void (*fn)(void *arg), void *arg)
+{
+	m->refresh = fn;
+	m->refresh_arg = arg;
+}
+
 int metrics_set_target(struct metrics *m, const char *path, struct error *err)
 {
 	static const char lead[] = "Cannot initialize the metrics system due to bad user input";
@@ -304,6 +312,8 @@ static void take_values(const struct metrics *m)
 	struct series *s;
 	size_t i, j;
 
+	if (m->refresh)
+		m->refresh(m->refresh_arg);
 	for (s = m->first; s; s = s->next) {
 		for (i = 0; i < s->count; i++) {
 			s->now[i] = s->retired[i];

@@ -66,6 +66,12 @@ int metrics_add_group(struct metrics *m, const char *name, const struct metric_f
 /* Takes the groups over `base` out, keeping what they counted in the sum. */
 void metrics_remove_group(struct metrics *m, const void *base);
 
+/*
+ * `fn` is called before each line is made, to bring up to date what is counted
+ * elsewhere; there is one at a time, NULL for none.
+ */
+void metrics_set_refresh(struct metrics *m, void (*fn)(void *arg), void *arg);
+
 /* Opens the file or FIFO that lines go to. -EALREADY when there is one. */
 int metrics_set_target(struct metrics *m, const char *path, struct error *err);
 

@@ -45,6 +45,8 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 	config_set_defaults(&vm->config);
 	vm_state_init(&vm->state);
 	device_set_init(&vm->devices, loop);
+	spin_init(&vm->spin);
+	spin_observer_init(&vm->observer);
 	bus_init(&vm->bus);
 	kvm_coalesced_init(&vm->coalesced);
 	vm_safepoints_init(&vm->safepoints);
@@ -98,7 +100,7 @@ static int make_kvm(struct vm *vm, struct error *err)
 	ret = kvm_create_vm(vm->kvm, &vm->fd);
 	if (ret < 0)
 		return error_set_errno(err, ret, "KVM_CREATE_VM");
-	return 0;
+	return spin_begin(vm, err);
 }
 
 static int check_host_memory(uint64_t bytes, struct error *err)
@@ -152,7 +154,7 @@ static int make_vcpus(struct vm *vm, struct error *err)
 				      &vm->vcpus[i]->metrics) < 0)
 			return error_set(err, -ENOMEM, "no memory for metrics");
 	}
-	return 0;
+	return spin_observe(vm, err);
 }
 
 static const struct metric_field irq_fields[] = {
@@ -196,12 +198,14 @@ static int start_threads(struct vm *vm, struct error *err)
 
 static int make(struct vm *vm, struct error *err)
 {
-	int ret = make_kvm(vm, err); /* 1: /dev/kvm, what it can do, the VM descriptor */
+	int ret = make_kvm(vm, err); /* 1: /dev/kvm, what it can do, the VM, how it may spin */
 
 	if (ret == 0)
 		ret = make_memory(vm, err); /* 2: guest RAM and its slots */
 	if (ret == 0)
 		ret = arch_vm_init(vm, err); /* 3: interrupt controllers and timers */
+	if (ret == 0)
+		arch_spin_apply(vm);
 	if (ret == 0)
 		ret = make_vcpus(vm, err); /* 4: vCPUs, not running */
 	if (ret == 0)
@@ -217,6 +221,8 @@ static void unmake(struct vm *vm)
 {
 	uint32_t i;
 
+	spin_controller_stop(vm);
+	spin_observe_end(vm);
 	for (i = 0; i < vm->vcpu_count; i++) {
 		metrics_remove_group(vm->metrics, &vm->vcpus[i]->metrics);
 		vm->vcpus[i] = vcpu_free(vm->vcpus[i]);
@@ -404,6 +410,7 @@ static void release_vcpus(struct vm *vm)
 	vm_state_move(&vm->state, VM_RUNNING);
 	for (i = 0; i < vm->vcpu_count; i++)
 		vcpu_release(vm->vcpus[i]);
+	spin_controller_start(vm);
 	answer(vm, BIT(VM_RUNNING), 0, NULL);
 	if (vm->state.phase == VM_RUNNING && is_waited_for(vm, VM_PAUSED))
 		begin_pause(vm);

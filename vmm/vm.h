@@ -22,6 +22,9 @@
 #include "vmm/kvm.h"
 #include "vmm/kvm_coalesced.h"
 #include "vmm/metrics.h"
+#include "vmm/spin.h"
+#include "vmm/spin_controller.h"
+#include "vmm/spin_observe.h"
 #include "vmm/vcpu_work.h"
 #include "vmm/vm_state.h"
 
@@ -87,6 +90,9 @@ struct vm {
 	struct kvm_coalesced coalesced;
 	struct device_set devices;
 	struct arch_vm *arch;
+	struct spin spin; /* main thread only, these three */
+	struct spin_observer observer;
+	struct spin_controller controller;
 	struct vcpu *vcpus[LIMIT_VCPUS];
 	uint32_t vcpu_count;
 

@@ -357,6 +357,85 @@ static int command_locks(const struct ctl *ctl, struct error *err)
 	return get_and_show(ctl, "/v1/locks", show_locks, err);
 }
 
+/* Spinning */
+
+/* "true", "false", or what a null stands for. */
+static const char *granted_of(struct json_object *control)
+{
+	struct json_object *granted = member_of(control, "granted");
+
+	return granted ? json_object_get_string(granted) : "unknown";
+}
+
+static void show_controls(const struct ctl *ctl, struct json_object *rows)
+{
+	int name = width_of(rows, "name", "CONTROL");
+	struct json_object *row;
+	size_t i;
+
+	fprintf(ctl->out, "\n%-*s  %-6s %-8s %s\n", name, "CONTROL", "ASKED", "GRANTED", "WHY");
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		row = json_object_array_get_idx(rows, i);
+		fprintf(ctl->out, "%-*s  %-6s %-8s %s\n", name, text_of(row, "name"),
+			text_of(row, "asked"), granted_of(row), or_dash(text_of(row, "why")));
+	}
+}
+
+static void show_checks(const struct ctl *ctl, struct json_object *rows)
+{
+	int name = width_of(rows, "name", "HOST");
+	struct json_object *row;
+	size_t i;
+
+	fprintf(ctl->out, "\n%-*s  %-8s %s\n", name, "HOST", "STATUS", "TEXT");
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		row = json_object_array_get_idx(rows, i);
+		fprintf(ctl->out, "%-*s  %-8s %s\n", name, text_of(row, "name"),
+			text_of(row, "status"), text_of(row, "text"));
+	}
+}
+
+static void show_events(const struct ctl *ctl, struct json_object *rows)
+{
+	struct json_object *row;
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		row = json_object_array_get_idx(rows, i);
+		fprintf(ctl->out, "%s%6" PRId64 " ms  %s: %s -> %s: %s\n", i ? "" : "\n",
+			number_of(row, "uptime_ms"), text_of(row, "kind"), text_of(row, "from"),
+			text_of(row, "to"), text_of(row, "why"));
+	}
+}
+
+static void show_spin(const struct ctl *ctl, struct json_object *answer)
+{
+	struct json_object *mode = member_of(answer, "mode"), *c = member_of(answer, "controller");
+	struct json_object *poll = member_of(answer, "halt_poll"), *rows;
+
+	fprintf(ctl->out, "%-11s %s, asked for %s: %s\n", "mode",
+		or_dash(text_of(mode, "in_force")), text_of(mode, "asked"),
+		or_dash(text_of(mode, "why")));
+	fprintf(ctl->out, "%-11s up to %s ns\n", "halt poll", or_dash(text_of(poll, "in_force_ns")));
+	fprintf(ctl->out, "%-11s %s, class %s, advice %s\n", "controller", text_of(c, "mode"),
+		or_dash(text_of(c, "class")),
+		or_dash(text_of(member_of(c, "advice"), "action")));
+	rows = member_of(answer, "controls");
+	if (rows)
+		show_controls(ctl, rows);
+	rows = member_of(answer, "host");
+	if (rows)
+		show_checks(ctl, rows);
+	rows = member_of(answer, "events");
+	if (rows)
+		show_events(ctl, rows);
+}
+
+static int command_spin(const struct ctl *ctl, struct error *err)
+{
+	return get_and_show(ctl, "/v1/spin", show_spin, err);
+}
+
 const struct ctl_command ctl_commands[] = {
 	{ "status", command_status, "state, reason, process and age of the VM" },
 	{ "pause", command_pause, "stops the vCPUs; returns when they stand still" },
@@ -369,5 +448,6 @@ const struct ctl_command ctl_commands[] = {
 	  "who waited for which lock or condition, where and how long;\n"
 	  "             --profile on|off: count how often each is taken; --reset: from zero",
 	  .takes_words = true },
+	{ "spin", command_spin, "the spin policy, what KVM granted of it, what the controller did" },
 	{ 0 },
 };

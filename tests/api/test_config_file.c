@@ -91,6 +91,19 @@ static void the_clock_may_be_given_too(void **state)
 	assert_non_null(strstr(err.text, "Invalid JSON: "));
 }
 
+static void the_spin_policy_may_be_given_too(void **state)
+{
+	assert_int_equal(load("{\"drives\":[]," BOOT ",\"spin\":null}"), 0);
+	assert_int_equal(vm.call_count, 1);
+	assert_int_equal(load("{\"drives\":[]," BOOT ",\"spin\":{\"controller\":\"on\"}}"), 0);
+	assert_string_equal(vm.calls[1], "put_spin");
+	assert_int_equal(vm.config.spin.controller, SPIN_CONTROLLER_ON);
+	assert_int_equal(vm.config.spin.mode, SPIN_AUTO);
+	assert_int_equal(vm.config.spin.period_ms, 1000);
+	assert_int_equal(load("{\"drives\":[]," BOOT ",\"spin\":{\"period_ms\":99}}"), -EINVAL);
+	assert_string_equal(err.text, "Spin policy error: period_ms must be from 100 to 60000");
+}
+
 static void nulls_stand_for_absent_parts(void **state)
 {
 	assert_int_equal(load("{\"balloon\":null,\"drives\":[]," BOOT ",\"cpu-config\":null,"
@@ -197,6 +210,7 @@ int main(void)
 		TEST(smallest_file_has_drives_and_boot_source),
 		TEST(parts_are_applied_in_their_order),
 		TEST(the_clock_may_be_given_too),
+		TEST(the_spin_policy_may_be_given_too),
 		TEST(nulls_stand_for_absent_parts),
 		TEST(unknown_parts_are_passed_over),
 		TEST(parts_of_other_versions_are_refused),

@@ -45,6 +45,8 @@ static const struct sample {
 	{ "GET /v1/locks", "/v1/locks", NULL, 0 },
 	{ "PUT /v1/locks", "/v1/locks", "{\"profiling\":false}", 0 },
 	{ "PUT /v1/serial", "/v1/serial", "{\"console\":\"None\"}", 0 },
+	{ "GET /v1/spin", "/v1/spin", NULL, 0 },
+	{ "PUT /v1/spin", "/v1/spin", "{\"mode\":\"shared\"}", 0 },
 	{ "PUT /v1/rtc", "/v1/rtc", "{\"lost_ticks\":\"slew\"}", 0 },
 };
 
@@ -355,6 +357,8 @@ static void v1_stop_answers_in_any_phase(void **state)
 	assert_int_equal(fake_control_called(&w->vm, "stop"), 4);
 }
 
+#define NO_STATS ",\"stats\":{\"sched\":null,\"spin\":null,\"kvm\":null}"
+
 static void v1_vcpus_show_exits_by_reason(void **state)
 {
 	struct wire *w = *state;
@@ -364,9 +368,9 @@ static void v1_vcpus_show_exits_by_reason(void **state)
 	w->vm.vcpus[1] = (struct control_vcpu_info){ 1, 101, "created", 0 };
 	assert_int_equal(wire_send(w, "GET /v1/vcpus", NULL), 200);
 	assert_string_equal(w->body, "{\"vcpus\":[{\"index\":0,\"tid\":100,\"state\":\"running\","
-				     "\"exits\":{\"total\":7,\"by_reason\":{\"io\":6,\"hlt\":1}}},"
+				     "\"exits\":{\"total\":7,\"by_reason\":{\"io\":6,\"hlt\":1}}" NO_STATS "},"
 				     "{\"index\":1,\"tid\":101,\"state\":\"created\",\"exits\":"
-				     "{\"total\":0,\"by_reason\":{}}}]}");
+				     "{\"total\":0,\"by_reason\":{}}" NO_STATS "}]}");
 }
 
 static void v1_devices_show_place_and_thread(void **state)

@@ -412,6 +412,19 @@ static void kvm_features_stay_without_the_realtime_hint(void **state)
 	assert_int_equal(leaf(0x40000001, 0)->edx, 0);
 }
 
+static void the_spin_policy_hides_features_and_hints(void **state)
+{
+	struct cpuid_config c = { .topology = &topology, .pv_hidden = BIT(7) | BIT(9),
+				  .pv_hints = BIT(0) };
+	struct error err;
+
+	topology_init(&topology, 2, false);
+	put_host(AMD_B, 0x16);
+	assert_int_equal(cpuid_build(&table, &c, &err), 0);
+	assert_int_equal(leaf(0x40000001, 0)->eax, 0x01007EFB & ~0x280);
+	assert_int_equal(leaf(0x40000001, 0)->edx, 1);
+}
+
 static void frequencies_are_in_the_timing_leaf(void **state)
 {
 	build(AMD_B, 2, false, 0);
@@ -530,6 +543,7 @@ int main(void)
 		cmocka_unit_test(hypervisor_and_x2apic_are_shown),
 		cmocka_unit_test(tsc_deadline_follows_kvm),
 		cmocka_unit_test(kvm_features_stay_without_the_realtime_hint),
+		cmocka_unit_test(the_spin_policy_hides_features_and_hints),
 		cmocka_unit_test(frequencies_are_in_the_timing_leaf),
 		cmocka_unit_test(timing_leaf_is_left_out_when_unknown),
 		cmocka_unit_test(invariant_tsc_is_shown_where_no_guest_complains),

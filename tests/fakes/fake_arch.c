@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vmm/kvm_stats.h"
+#include "vmm/spin_host.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
@@ -39,6 +41,21 @@ int arch_vm_init(struct vm *vm, struct error *err)
 	int ret = kvm_create_irqchip(vm->fd);
 
 	return ret < 0 ? error_set_errno(err, ret, "KVM_CREATE_IRQCHIP") : 0;
+}
+
+void arch_spin_apply(struct vm *vm)
+{
+	spin_note(&vm->spin, "fake_exits", true, SPIN_YES, NULL);
+}
+
+uint64_t arch_spin_exits(const struct kvm_stats *s)
+{
+	return kvm_stats_value(s, "insn_emulation");
+}
+
+void arch_spin_check_host(const char *root, struct spin_checks *checks)
+{
+	spin_check_add(checks, "fake_filter", SPIN_CHECK_OK, "there is one");
 }
 
 uint32_t arch_vcpu_id(const struct vm *vm, uint32_t index)

@@ -1,7 +1,7 @@
 /*
  * An architecture for tests of the core: RAM in one or two ranges, an interrupt
  * controller, one port that switches the machine off, and whatever else a test
- * builds. Tests set `fake_arch` before a start; fake_arch_reset() takes it back.
+ * builds. Its spinning is what KVM counts as insn_emulation. Tests set `fake_arch` before a start; fake_arch_reset() takes it back.
  */
 #ifndef LULL_FAKE_ARCH_H
 #define LULL_FAKE_ARCH_H

@@ -15,6 +15,7 @@ void fake_control_init(struct vm *vm)
 	vm->id = "anonymous-instance";
 	vm->state = "configuring";
 	vm->reason = "";
+	vm->spin = (struct control_spin_info){ .why = "", .halt_poll_ns = -1 };
 }
 
 size_t fake_control_called(const struct vm *vm, const char *name)
@@ -114,6 +115,52 @@ void control_describe_vcpu(struct vm *vm, size_t index, control_text_fn done, vo
 	done(arg, code, code ? NULL : "RIP 0010:0000000000100000");
 }
 
+void control_get_spin(const struct vm *vm, struct control_spin_info *ret)
+{
+	*ret = vm->spin;
+}
+
+void control_get_spin_controller(const struct vm *vm, struct control_spin_controller *ret)
+{
+	*ret = vm->controller;
+}
+
+const struct spin_event *control_get_spin_event(const struct vm *vm, size_t index)
+{
+	return index < vm->spin_event_count ? &vm->spin_events[index] : NULL;
+}
+
+void control_check_host(const struct vm *vm, struct spin_checks *ret)
+{
+	*ret = vm->checks;
+}
+
+int control_vcpu_sample(struct vm *vm, size_t index, struct spin_sample *ret)
+{
+	if (index >= vm->vcpu_count)
+		return -ENOENT;
+	*ret = vm->sample;
+	return 0;
+}
+
+void control_vcpu_stats(const struct vm *vm, size_t index, control_stat_fn fn, void *arg)
+{
+	static const uint64_t histogram[] = { 0, 5, 0, 0 };
+
+	if (!vm->sample.has_kvm)
+		return;
+	fn(arg, "exits", &vm->sample.exits, 1);
+	fn(arg, "a \"hist\"", histogram, 4);
+}
+
+void control_vm_stats(struct vm *vm, control_stat_fn fn, void *arg)
+{
+	static const uint64_t flushes = 3;
+
+	if (vm->sample.has_kvm)
+		fn(arg, "remote_tlb_flush", &flushes, 1);
+}
+
 size_t control_device_count(const struct vm *vm)
 {
 	return vm->device_count;
@@ -207,6 +254,17 @@ int control_put_rtc(struct vm *vm, const struct rtc_config *r, struct error *err
 
 	if (ret == 0)
 		vm->config.rtc = *r;
+	return ret;
+}
+
+int control_put_spin(struct vm *vm, const struct spin_config *s, struct error *err)
+{
+	int ret = note(vm, "put_spin", err);
+
+	if (ret == 0)
+		ret = config_check_spin(s, err);
+	if (ret == 0)
+		vm->config.spin = *s;
 	return ret;
 }
 

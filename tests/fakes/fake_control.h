@@ -42,6 +42,12 @@ struct vm {
 
 	struct control_vcpu_info vcpus[4];
 	size_t vcpu_count;
+	struct control_spin_info spin;
+	struct control_spin_controller controller;
+	struct spin_event spin_events[2];
+	size_t spin_event_count;
+	struct spin_checks checks;
+	struct spin_sample sample; /* of each vCPU */
 	struct control_device_info devices[4];
 	size_t device_count;
 };

@@ -205,7 +205,7 @@ static int close_object(int fd)
 	pthread_mutex_lock(&fake.lock);
 	objects[fd] = NULL;
 	open_objects--;
-	if (o->kind == FAKE_SYSTEM) {
+	if (o->kind == FAKE_SYSTEM || o->kind == FAKE_STATISTICS) {
 		free(o);
 	} else if (o->kind == FAKE_VM) {
 		vm_put_locked((struct fake_vm *)o);
@@ -321,6 +321,21 @@ static int system_ioctl(unsigned long request, void *arg)
 	}
 }
 
+static int new_stats_locked(const struct fake_object *of)
+{
+	struct fake_stats *s = calloc(1, sizeof(*s));
+	int fd;
+
+	if (!s)
+		return -ENOMEM;
+	s->of = of->kind == FAKE_VM ? FAKE_STATS_OF_VM :
+				      (int)((const struct fake_vcpu *)of)->index;
+	fd = object_add_locked(&s->object, FAKE_STATISTICS);
+	if (fd < 0)
+		free(s);
+	return fd;
+}
+
 static int ioctl_locked(struct fake_object *o, unsigned long request, void *arg)
 {
 	int error = fault_locked(request);
@@ -329,6 +344,10 @@ static int ioctl_locked(struct fake_object *o, unsigned long request, void *arg)
 		return -error;
 	if (o->kind == FAKE_SYSTEM)
 		return system_ioctl(request, arg);
+	if (o->kind == FAKE_STATISTICS)
+		return -ENOTTY;
+	if (request == KVM_GET_STATS_FD)
+		return new_stats_locked(o);
 	if (o->kind == FAKE_VM)
 		return fake_vm_ioctl_locked((struct fake_vm *)o, request, arg);
 	return fake_arch_vcpu_locked((struct fake_vcpu *)o, request, arg);
@@ -357,12 +376,29 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 	return give(ret);
 }
 
+static ssize_t fake_pread(int fd, void *buf, size_t bytes, off_t offset)
+{
+	struct fake_object *o = object_of(fd);
+	ssize_t ret;
+
+	pthread_mutex_lock(&fake.lock);
+	ret = -fault_locked(FAKE_PREAD);
+	if (ret == 0)
+		ret = o && o->kind == FAKE_STATISTICS ?
+			      fake_read_stats_locked((struct fake_stats *)o, buf, bytes,
+						     (size_t)offset) :
+			      -EBADF;
+	pthread_mutex_unlock(&fake.lock);
+	return give((int)ret);
+}
+
 const struct kvm_ops fake_kvm_ops = {
 	.open = fake_open,
 	.close = close_object,
 	.ioctl = fake_ioctl,
 	.mmap = fake_mmap,
 	.munmap = fake_munmap,
+	.pread = fake_pread,
 };
 
 /* Set-up and questions */
@@ -375,7 +411,9 @@ void fake_kvm_reset(void)
 	memset(fake.edges, 0, sizeof(fake.edges));
 	memset(fake.totals, 0, sizeof(fake.totals));
 	memset(&fake.ioeventfd_calls, 0, sizeof(fake.ioeventfd_calls));
+	memset(fake.caps, 0, sizeof(fake.caps));
 	memset(&fault, 0, sizeof(fault));
+	fake_stats_reset_locked();
 	fake.vendor = FAKE_AMD;
 	fake.mismatches = 0;
 	fake.mismatch[0] = '\0';

@@ -132,17 +132,29 @@ void fake_kvm_set_cap(int capability, int value);
 
 /*
  * Faults. The n-th call (from 1, from now) of this request fails with `error`,
- * once; FAKE_ANY counts all calls that can fail: every ioctl but KVM_RUN, open
- * and mmap.
+ * once; FAKE_ANY counts all calls that can fail: every ioctl but KVM_RUN, open,
+ * mmap and pread.
  */
 #define FAKE_ANY 0ul
 #define FAKE_OPEN 1ul
 #define FAKE_MMAP 2ul
+#define FAKE_PREAD 3ul
 void fake_kvm_fail(unsigned long request, uint64_t nth, int error);
 /* True once the fault that was asked for last has happened. */
 bool fake_kvm_failed(void);
 /* Calls that can fail, since the reset. */
 uint64_t fake_kvm_calls(void);
+
+/*
+ * Statistics. All names of a kernel's are there, and zero; any thread, any time
+ * after the reset. A name that is not there is a mismatch.
+ */
+#define FAKE_STATS_OF_VM (-1)
+#define FAKE_HISTOGRAM 32 /* values of one */
+void fake_kvm_set_stat(int of, const char *name, uint64_t value);
+void fake_kvm_set_histogram(int of, const char *name, const uint64_t values[FAKE_HISTOGRAM]);
+/* From now on every descriptor of statistics holds these bytes, by reference; NULL: no more. */
+void fake_kvm_set_stats_bytes(const void *bytes, size_t size);
 
 /* Questions */
 
@@ -175,6 +187,13 @@ struct fake_ioeventfd_calls {
 	uint64_t after_run;
 };
 void fake_kvm_get_ioeventfd_calls(struct fake_ioeventfd_calls *ret);
+/* Calls of KVM_ENABLE_CAP for this capability since the reset, on VMs and vCPUs. */
+struct fake_cap_calls {
+	unsigned calls;    /* refused ones too */
+	unsigned refused;
+	uint64_t argument; /* the first, of the last call that was taken */
+};
+void fake_kvm_get_cap_calls(unsigned capability, struct fake_cap_calls *ret);
 /* Zones of coalesced writes of the VM that is open; false past the last. */
 bool fake_kvm_get_coalesced_zone(unsigned index, struct kvm_coalesced_mmio_zone *ret);
 

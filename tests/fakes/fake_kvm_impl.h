@@ -23,12 +23,19 @@
 #define FAKE_RUN_BYTES (3 * FAKE_PAGE)
 #define FAKE_STATES 16 /* kinds of saved state a VM or vCPU may have */
 #define FAKE_MSRS 128
+#define FAKE_CAPS 256
 
-enum fake_kind { FAKE_SYSTEM, FAKE_VM, FAKE_VCPU };
+enum fake_kind { FAKE_SYSTEM, FAKE_VM, FAKE_VCPU, FAKE_STATISTICS };
 
 struct fake_object {
 	enum fake_kind kind;
 	int fd;
+};
+
+/* A descriptor of statistics; what it shows is kept by index, whoever is open. */
+struct fake_stats {
+	struct fake_object object;
+	int of; /* index of the vCPU, or FAKE_STATS_OF_VM */
 };
 
 struct fake_bell {
@@ -106,6 +113,7 @@ struct fake_global {
 	struct fake_vm *vm; /* that was made last and is open */
 	uint64_t edges[FAKE_GSIS];
 	struct fake_ioeventfd_calls ioeventfd_calls;
+	struct fake_cap_calls caps[FAKE_CAPS]; /* by capability */
 	unsigned mismatches;
 	char mismatch[256];
 	struct fake_totals totals[FAKE_VCPUS];
@@ -121,9 +129,16 @@ void *fake_ram_locked(const struct fake_vm *vm, uint64_t gpa, uint64_t len);
 
 int fake_check_extension(int cap);
 int fake_vm_ioctl_locked(struct fake_vm *vm, unsigned long request, void *arg);
+int fake_enable_cap_locked(struct fake_vm *vm, const struct kvm_enable_cap *cap);
+int fake_enable_vcpu_cap_locked(struct fake_vcpu *v, const struct kvm_enable_cap *cap);
 int fake_new_vcpu_locked(struct fake_vm *vm, uint32_t id);
 /* Ends the halt of every vCPU of the VM, which looks at its line again. */
 void fake_wake_vcpus_locked(const struct fake_vm *vm);
+
+/* Bytes read, 0 behind the end. */
+ssize_t fake_read_stats_locked(const struct fake_stats *s, void *buf, size_t bytes,
+			       size_t offset);
+void fake_stats_reset_locked(void);
 
 int fake_ring_init(struct fake_vm *vm);
 void fake_ring_fini(struct fake_vm *vm);

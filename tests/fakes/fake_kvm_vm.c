@@ -61,6 +61,8 @@ static struct {
 	{ KVM_CAP_X86_DISABLE_EXITS, 0x0f },
 	{ KVM_CAP_GET_MSR_FEATURES, 1 },
 	{ KVM_CAP_HALT_POLL, 1 },
+	{ KVM_CAP_ENFORCE_PV_FEATURE_CPUID, 1 },
+	{ KVM_CAP_BINARY_STATS_FD, 1 },
 	{ KVM_CAP_STEAL_TIME, 1 },
 	{ KVM_CAP_X86_USER_SPACE_MSR, 1 },
 	{ KVM_CAP_X86_MSR_FILTER, 1 },
@@ -229,11 +231,8 @@ int fake_vm_ioctl_locked(struct fake_vm *vm, unsigned long request, void *arg)
 	switch (request) {
 	case KVM_CHECK_EXTENSION:
 		return fake_check_extension((int)(intptr_t)arg);
-	case KVM_ENABLE_CAP: {
-		const struct kvm_enable_cap *cap = arg;
-
-		return fake_check_extension((int)cap->cap) ? 0 : -EINVAL;
-	}
+	case KVM_ENABLE_CAP:
+		return fake_enable_cap_locked(vm, arg);
 	case KVM_SET_USER_MEMORY_REGION:
 		return set_slot_locked(vm, arg);
 	case KVM_CREATE_IRQCHIP:

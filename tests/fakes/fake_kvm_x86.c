@@ -354,6 +354,8 @@ int fake_arch_vcpu_locked(struct fake_vcpu *v, unsigned long request, void *arg)
 		return set_mp_state(v, arg);
 	case KVM_GET_MP_STATE:
 		return get_mp_state(v, arg);
+	case KVM_ENABLE_CAP:
+		return fake_enable_vcpu_cap_locked(v, arg);
 	case KVM_SET_CPUID2:
 		return set_cpuid(v, arg);
 	case KVM_GET_CPUID2:

@@ -261,12 +261,18 @@ static int replay_munmap(void *p, size_t bytes)
 	return fake_kvm_ops.munmap(p, bytes);
 }
 
+static ssize_t replay_pread(int fd, void *buf, size_t bytes, off_t offset)
+{
+	return fake_kvm_ops.pread(fd, buf, bytes, offset);
+}
+
 const struct kvm_ops replay_kvm_ops = {
 	.open = replay_open,
 	.close = replay_close,
 	.ioctl = replay_ioctl,
 	.mmap = replay_mmap,
 	.munmap = replay_munmap,
+	.pread = replay_pread,
 };
 
 void replay_kvm_reset(void)

@@ -207,6 +207,31 @@ static void drives_and_interfaces_are_found_by_id(void **state)
 	assert_int_equal(config_find_net(&c, ""), -ENOENT);
 }
 
+static int check_spin(uint32_t period_ms, uint32_t halt_poll_ns, uint32_t max_ns)
+{
+	const struct spin_config c = { .period_ms = period_ms, .halt_poll_ns = halt_poll_ns,
+				       .has_halt_poll_ns = true, .halt_poll_max_ns = max_ns };
+
+	return config_check_spin(&c, &err);
+}
+
+static void spin_policy_has_bounds(void **state)
+{
+	const struct spin_config defaults = SPIN_CONFIG_DEFAULTS;
+
+	assert_int_equal(config_check_spin(&defaults, &err), 0);
+	assert_int_equal(check_spin(LIMIT_SPIN_PERIOD_MIN_MS, 0, 0), 0);
+	assert_int_equal(check_spin(LIMIT_SPIN_PERIOD_MIN_MS - 1, 0, 0), -EINVAL);
+	assert_string_equal(err.text, "period_ms must be from 100 to 60000");
+	assert_int_equal(check_spin(LIMIT_SPIN_PERIOD_MAX_MS, LIMIT_HALT_POLL_NS,
+				    LIMIT_HALT_POLL_NS), 0);
+	assert_int_equal(check_spin(LIMIT_SPIN_PERIOD_MAX_MS + 1, 0, 0), -EINVAL);
+	assert_int_equal(check_spin(1000, LIMIT_HALT_POLL_NS + 1, 0), -EINVAL);
+	assert_string_equal(err.text, "halt_poll_ns must be from 0 to 10000000");
+	assert_int_equal(check_spin(1000, 0, LIMIT_HALT_POLL_NS + 1), -EINVAL);
+	assert_string_equal(err.text, "halt_poll_max_ns must be from 0 to 10000000");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +247,7 @@ int main(void)
 		cmocka_unit_test(addresses_are_used_once),
 		cmocka_unit_test(mtu_is_within_its_range),
 		cmocka_unit_test(drives_and_interfaces_are_found_by_id),
+		cmocka_unit_test(spin_policy_has_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
