@@ -79,6 +79,9 @@ static int apply(struct vm *vm, const struct config_document *d, struct error *e
 	if (ret == 0 && d->has_machine)
 		ret = prefixed(control_put_machine(vm, &c->machine, err), err,
 			       "VM config error: ");
+	if (ret == 0 && d->has_topology)
+		ret = prefixed(control_put_topology(vm, &c->topology, err), err,
+			       "Topology error: ");
 	if (ret == 0 && d->has_rtc)
 		ret = prefixed(control_put_rtc(vm, &c->rtc, err), err, "Clock error: ");
 	if (ret == 0)

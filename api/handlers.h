@@ -41,6 +41,10 @@ void handle_v1_get_vcpu(struct api_call *call);
 void handle_v1_put_serial(struct api_call *call);
 void handle_v1_put_rtc(struct api_call *call);
 
+/* handlers_topology.c: sockets to threads, caches, NUMA nodes */
+void handle_v1_get_topology(struct api_call *call);
+void handle_v1_put_topology(struct api_call *call);
+
 /* handlers_locks.c: the lock profiler */
 void handle_v1_get_locks(struct api_call *call);
 void handle_v1_put_locks(struct api_call *call);

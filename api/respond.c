@@ -177,6 +177,7 @@ void respond_error_as(struct api_call *call, const char *prefix, const struct er
 {
 	struct fault f = fault_of_code(err->code);
 
+	f.field = err->field;
 	fail(call, &f, "%s%s", call->is_v1 ? "" : prefix, err->text);
 }
 

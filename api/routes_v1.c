@@ -12,6 +12,8 @@ const struct route routes_v1[] = {
 	{ API_GET, "/v1/devices", PHASES_ANY, NULL, handle_v1_get_devices },
 	{ API_GET, "/v1/vcpus", PHASES_ANY, NULL, handle_v1_get_vcpus },
 	{ API_GET, "/v1/vcpus/{id}", PHASES_AFTER, NULL, handle_v1_get_vcpu },
+	{ API_GET, "/v1/topology", PHASES_ANY, NULL, handle_v1_get_topology },
+	{ API_PUT, "/v1/topology", PHASES_BEFORE, &topology_table, handle_v1_put_topology },
 	{ API_GET, "/v1/locks", PHASES_ANY, NULL, handle_v1_get_locks },
 	{ API_PUT, "/v1/locks", PHASES_ANY, &locks_table, handle_v1_put_locks },
 	{ API_PUT, "/v1/serial", PHASES_BEFORE, &console_table, handle_v1_put_serial },

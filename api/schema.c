@@ -1,5 +1,6 @@
 /*
  * Field tables. Threads: any (constant data). Locks: none.
+ * Not here: topology and affinity (schema_cpus.c).
  */
 #include "api/schema.h"
 
@@ -293,6 +294,9 @@ static const struct field config_document_fields[] = {
 	/* ours, and not in what is shown */
 	F_OBJECT("rtc", struct config_document, vm.rtc, struct rtc_config, rtc_table,
 		 .flags = FIELD_SILENT, F_HAS(struct config_document, has_rtc)),
+	F_OBJECT("topology", struct config_document, vm.topology, struct topology_config,
+		 topology_table, .flags = FIELD_SILENT,
+		 F_HAS(struct config_document, has_topology)),
 };
 
 const struct field_table config_document_table =

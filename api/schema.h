@@ -48,6 +48,7 @@ struct config_document {
 	struct vm_config vm;
 	bool has_machine;
 	bool has_rtc;
+	bool has_topology;
 };
 
 extern const struct field_table machine_table;
@@ -60,6 +61,7 @@ extern const struct field_table entropy_table;
 extern const struct field_table serial_table;   /* as Firecracker has it */
 extern const struct field_table console_table;  /* ours: every kind of console */
 extern const struct field_table rtc_table;
+extern const struct field_table topology_table;
 extern const struct field_table logger_table;
 extern const struct field_table metrics_table;
 extern const struct field_table action_table;

@@ -19,6 +19,7 @@
 #include "vmm/device_thread.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm_cpus.h"
 
 /* Questions */
 
@@ -61,6 +62,14 @@ void control_get_info(const struct vm *vm, struct control_vm_info *ret)
 const struct vm_config *control_get_config(const struct vm *vm)
 {
 	return &vm->config;
+}
+
+void control_get_topology(struct vm *vm, struct topology *ret)
+{
+	if (vm->state.phase == VM_CONFIGURING || !vm->topology.sockets)
+		vm_cpus_preview(vm, ret);
+	else
+		*ret = vm->topology;
 }
 
 size_t control_device_count(const struct vm *vm)
@@ -106,7 +115,20 @@ int control_put_machine(struct vm *vm, const struct machine_config *m, struct er
 	if (ret == 0)
 		ret = config_check_machine(m, err);
 	if (ret == 0)
+		ret = vm_cpus_check(vm, &vm->config.topology, m, err);
+	if (ret == 0)
 		vm->config.machine = *m;
+	return ret;
+}
+
+int control_put_topology(struct vm *vm, const struct topology_config *t, struct error *err)
+{
+	int ret = check_configuring(vm, err);
+
+	if (ret == 0)
+		ret = vm_cpus_check(vm, t, &vm->config.machine, err);
+	if (ret == 0)
+		vm->config.topology = *t;
 	return ret;
 }
 

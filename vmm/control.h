@@ -15,6 +15,7 @@
 
 #include "vmm/base/error.h"
 #include "vmm/config.h"
+#include "vmm/topology.h"
 
 struct vm;
 
@@ -70,6 +71,8 @@ void control_vcpu_exits(const struct vm *vm, size_t index,
  */
 typedef void (*control_text_fn)(void *arg, int code, const char *text);
 void control_describe_vcpu(struct vm *vm, size_t index, control_text_fn done, void *arg);
+/* The topology of the guest; before the start, what it would be by now. */
+void control_get_topology(struct vm *vm, struct topology *ret);
 size_t control_device_count(const struct vm *vm);
 int control_get_device(const struct vm *vm, size_t index, struct control_device_info *ret);
 
@@ -79,6 +82,7 @@ int control_get_device(const struct vm *vm, size_t index, struct control_device_
  * keeps the old configuration when it fails.
  */
 int control_put_machine(struct vm *vm, const struct machine_config *m, struct error *err);
+int control_put_topology(struct vm *vm, const struct topology_config *t, struct error *err);
 int control_put_boot_source(struct vm *vm, const struct boot_source_config *b, struct error *err);
 int control_put_drive(struct vm *vm, const struct drive_config *d, struct error *err);
 int control_put_net(struct vm *vm, const struct net_config *n, struct error *err);

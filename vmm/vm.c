@@ -19,7 +19,9 @@
 #include "vmm/base/bits.h"
 #include "vmm/base/log.h"
 #include "vmm/base/ratelimit.h"
+#include "vmm/host_cpu.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm_cpus.h"
 
 static void on_deadline(void *arg);
 
@@ -40,6 +42,7 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 	vm->metrics = metrics;
 	vm->kernel_fd = -EBADF;
 	vm->initrd_fd = -EBADF;
+	vm->host_cpus = HOST_CPU_ROOT;
 	vm->kvm.fd = -EBADF;
 	vm->fd.fd = -EBADF;
 	config_set_defaults(&vm->config);
@@ -201,7 +204,8 @@ static int make(struct vm *vm, struct error *err)
 	if (ret == 0)
 		ret = make_memory(vm, err); /* 2: guest RAM and its slots */
 	if (ret == 0)
-		ret = arch_vm_init(vm, err); /* 3: interrupt controllers and timers */
+		ret = vm_cpus_make(vm, err) ?: arch_vm_init(vm, err); /* 3: topology, interrupt
+								       * controllers, timers */
 	if (ret == 0)
 		ret = make_vcpus(vm, err); /* 4: vCPUs, not running */
 	if (ret == 0)

@@ -22,6 +22,7 @@
 #include "vmm/kvm.h"
 #include "vmm/kvm_coalesced.h"
 #include "vmm/metrics.h"
+#include "vmm/topology.h"
 #include "vmm/vcpu_work.h"
 #include "vmm/vm_state.h"
 
@@ -60,6 +61,9 @@ struct vm {
 
 	/* main thread only */
 	struct vm_config config;
+	const char *host_cpus; /* HOST_CPU_ROOT; tests have a folder of their own */
+	struct topology_host host;
+	bool host_is_known; /* its caches are read when they are first asked for */
 	void *drive_backends[LIMIT_DRIVES]; /* opened when configured, same index */
 	void *net_backends[LIMIT_NETS];
 	int kernel_fd;
@@ -78,6 +82,7 @@ struct vm {
 	uint32_t waiter_count;
 
 	/* made by vm_start(), constant while vCPUs run */
+	struct topology topology;
 	struct kvm_fd kvm;
 	struct kvm_fd fd;
 	struct guest_mem mem;

@@ -42,6 +42,8 @@ static const struct sample {
 	{ "GET /v1/devices", "/v1/devices", NULL, 0 },
 	{ "GET /v1/vcpus", "/v1/vcpus", NULL, 0 },
 	{ "GET /v1/vcpus/0", "/v1/vcpus/{id}", NULL, 0 },
+	{ "GET /v1/topology", "/v1/topology", NULL, 0 },
+	{ "PUT /v1/topology", "/v1/topology", "{\"caches\":{\"l3\":{\"enabled\":false}}}", 0 },
 	{ "GET /v1/locks", "/v1/locks", NULL, 0 },
 	{ "PUT /v1/locks", "/v1/locks", "{\"profiling\":false}", 0 },
 	{ "PUT /v1/serial", "/v1/serial", "{\"console\":\"None\"}", 0 },

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct topology_host unknown_host;
+
 void fake_control_init(struct vm *vm)
 {
 	memset(vm, 0, sizeof(*vm));
@@ -130,12 +132,34 @@ int control_get_device(const struct vm *vm, size_t index, struct control_device_
 int control_put_machine(struct vm *vm, const struct machine_config *m, struct error *err)
 {
 	int ret = note(vm, "put_machine", err);
+	struct topology t;
 
 	if (ret == 0)
 		ret = config_check_machine(m, err);
 	if (ret == 0)
+		ret = topology_build(&t, &vm->config.topology, m, &unknown_host, err);
+	if (ret == 0)
 		vm->config.machine = *m;
 	return ret;
+}
+
+int control_put_topology(struct vm *vm, const struct topology_config *c, struct error *err)
+{
+	int ret = note(vm, "put_topology", err);
+	struct topology t;
+
+	if (ret == 0)
+		ret = topology_build(&t, c, &vm->config.machine, &unknown_host, err);
+	if (ret == 0)
+		vm->config.topology = *c;
+	return ret;
+}
+
+void control_get_topology(struct vm *vm, struct topology *ret)
+{
+	(void)topology_build(ret, &vm->config.topology, &vm->config.machine, &unknown_host, NULL);
+	if (vm->l3_groups)
+		topology_narrow_l3(ret, vm->l3_groups);
 }
 
 int control_put_boot_source(struct vm *vm, const struct boot_source_config *b, struct error *err)

@@ -40,6 +40,7 @@ struct vm {
 	char patched_path[LIMIT_PATH];
 	char stop_reason[64];
 
+	const int32_t *l3_groups; /* host caches of the vCPUs; NULL: they are not pinned */
 	struct control_vcpu_info vcpus[4];
 	size_t vcpu_count;
 	struct control_device_info devices[4];
