@@ -297,6 +297,9 @@ static const struct field config_document_fields[] = {
 	F_OBJECT("topology", struct config_document, vm.topology, struct topology_config,
 		 topology_table, .flags = FIELD_SILENT,
 		 F_HAS(struct config_document, has_topology)),
+	F_OBJECT("affinity", struct config_document, vm.affinity, struct affinity_config,
+		 affinity_table, .flags = FIELD_SILENT,
+		 F_HAS(struct config_document, has_affinity)),
 };
 
 const struct field_table config_document_table =

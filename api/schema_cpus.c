@@ -77,3 +77,38 @@ static const struct field topology_fields[] = {
 
 const struct field_table topology_table =
 	FIELD_TABLE("struct Topology", struct topology_config, topology_fields);
+
+static const struct field cpus_fields[] = {
+	F_CPUS("cpus", struct affinity_params, cpus, .flags = FIELD_REQUIRED),
+};
+
+const struct field_table cpus_table =
+	FIELD_TABLE("struct Affinity", struct affinity_params, cpus_fields);
+
+static const struct field vcpu_affinity_fields[] = {
+	F_U32("index", struct vcpu_affinity_config, index, LIMIT_VCPUS - 1, "the index of a vCPU",
+	      .flags = FIELD_REQUIRED),
+	F_CPUS("cpus", struct vcpu_affinity_config, cpus, .flags = FIELD_REQUIRED),
+};
+
+static const struct field_table vcpu_affinity_table =
+	FIELD_TABLE("struct VcpuAffinity", struct vcpu_affinity_config, vcpu_affinity_fields);
+
+static const struct field device_affinity_fields[] = {
+	F_STRING("device", struct device_affinity_config, device, .flags = FIELD_REQUIRED),
+	F_CPUS("cpus", struct device_affinity_config, cpus, .flags = FIELD_REQUIRED),
+};
+
+static const struct field_table device_affinity_table =
+	FIELD_TABLE("struct DeviceAffinity", struct device_affinity_config,
+		    device_affinity_fields);
+
+static const struct field affinity_fields[] = {
+	F_ARRAY("vcpus", struct affinity_config, vcpus, vcpu_count, struct vcpu_affinity_config,
+		vcpu_affinity_table),
+	F_ARRAY("devices", struct affinity_config, devices, device_count,
+		struct device_affinity_config, device_affinity_table),
+};
+
+const struct field_table affinity_table =
+	FIELD_TABLE("struct Affinities", struct affinity_config, affinity_fields);

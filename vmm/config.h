@@ -7,6 +7,7 @@
 #ifndef LULL_CONFIG_H
 #define LULL_CONFIG_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -69,6 +70,24 @@ struct topology_config {
 	struct topology_caches_config caches;
 	struct numa_config numa;
 	bool has_numa;
+};
+
+/* CPUs of the host that a thread may run on. */
+struct vcpu_affinity_config {
+	uint32_t index;
+	cpu_set_t cpus;
+};
+
+struct device_affinity_config {
+	char device[LIMIT_DEVICE_NAME]; /* ID, or TYPE:ID */
+	cpu_set_t cpus;
+};
+
+struct affinity_config {
+	struct vcpu_affinity_config vcpus[LIMIT_VCPUS];
+	uint32_t vcpu_count;
+	struct device_affinity_config devices[LIMIT_PINNED_DEVICES];
+	uint32_t device_count;
 };
 
 struct boot_source_config {
@@ -154,6 +173,7 @@ struct metrics_config {
 struct vm_config {
 	struct machine_config machine;
 	struct topology_config topology;
+	struct affinity_config affinity;
 	struct boot_source_config boot_source;
 	struct drive_config drives[LIMIT_DRIVES];
 	uint32_t drive_count;

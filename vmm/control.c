@@ -94,6 +94,7 @@ int control_get_device(const struct vm *vm, size_t index, struct control_device_
 		.size = d->size,
 		.gsi = d->gsi,
 		.tid = d->thread ? device_thread_tid(d->thread) : 0,
+		.affinity = vm_cpus_of_device(vm, d),
 	};
 	return 0;
 }
@@ -276,6 +277,29 @@ int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct er
 	vm->config.metrics = *m;
 	vm->config.has_metrics = true;
 	return 0;
+}
+
+int control_put_vcpu_affinity(struct vm *vm, uint32_t index, const cpu_set_t *cpus,
+			      struct error *err)
+{
+	return vm_cpus_pin_vcpu(vm, index, cpus, err);
+}
+
+int control_put_device_affinity(struct vm *vm, const char *name, const cpu_set_t *cpus,
+				struct error *err)
+{
+	return vm_cpus_pin_device(vm, name, cpus, err);
+}
+
+const cpu_set_t *control_vcpu_affinity(const struct vm *vm, uint32_t index)
+{
+	return vm_cpus_of_vcpu(vm, index);
+}
+
+int control_device_affinity(const struct vm *vm, const char *name, const cpu_set_t **ret,
+			    struct error *err)
+{
+	return vm_cpus_of_named(vm, name, ret, err);
 }
 
 /* A drive gets another file while the guest runs. */

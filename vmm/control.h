@@ -41,6 +41,7 @@ struct control_vcpu_info {
 	pid_t tid;
 	const char *state; /* "created", "running", "paused", "stopped" */
 	uint64_t exits;    /* returns from KVM_RUN */
+	const cpu_set_t *affinity; /* NULL: any CPU */
 };
 
 struct control_device_info {
@@ -51,6 +52,7 @@ struct control_device_info {
 	uint64_t size;
 	int32_t gsi; /* -1: no interrupt */
 	pid_t tid;   /* of its thread; 0: none */
+	const cpu_set_t *affinity; /* of it; NULL: any CPU */
 };
 
 /* `err` is NULL when code is 0 and valid only during the call. */
@@ -96,6 +98,19 @@ int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct er
 /* RUNNING or PAUSED: gives the drive another backing file and tells the guest its size. */
 void control_patch_drive(struct vm *vm, const char *drive_id, const char *path_on_host,
 			 control_done_fn done, void *arg);
+
+/*
+ * Before the end, see vm_cpus.h: which CPUs of the host threads run on. A device is
+ * called by its id, or TYPE:ID. The queries give NULL where nothing was asked for.
+ */
+int control_put_vcpu_affinity(struct vm *vm, uint32_t index, const cpu_set_t *cpus,
+			      struct error *err);
+int control_put_device_affinity(struct vm *vm, const char *name, const cpu_set_t *cpus,
+				struct error *err);
+const cpu_set_t *control_vcpu_affinity(const struct vm *vm, uint32_t index);
+/* -ENODEV, -EEXIST once devices are there. */
+int control_device_affinity(const struct vm *vm, const char *name, const cpu_set_t **ret,
+			    struct error *err);
 
 /* NOT_STARTED: builds and runs the VM. On failure the VM stays configurable. */
 void control_start(struct vm *vm, control_done_fn done, void *arg);

@@ -73,7 +73,7 @@ void host_cpu_caches(const char *root, unsigned cpu, struct topology_host *ret)
 	memset(ret, 0, sizeof(*ret));
 	for (i = 0; i < INDEXES; i++) {
 		if (read_cache_file(root, cpu, i, "type", type, sizeof(type)) < 0)
-			return;
+			continue;
 		kind = kind_of(read_cache_number(root, cpu, i, "level"), type);
 		if (kind < 0)
 			continue;

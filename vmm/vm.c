@@ -421,6 +421,8 @@ static void all_set_up(struct vm *vm)
 		if (vm->vcpus[i]->setup_code < 0)
 			vm->start_error = vm->vcpus[i]->setup_error;
 	}
+	if (vm->start_error.code == 0)
+		vm->start_error.code = vm_cpus_pin_all(vm, &vm->start_error);
 	if (vm->start_error.code < 0)
 		stop_vcpus(vm);
 	else

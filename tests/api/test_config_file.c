@@ -75,6 +75,22 @@ static void topology_is_applied_after_the_machine(void **state)
 	assert_non_null(strstr(err.text, "Topology error: sockets: "));
 }
 
+static void affinity_is_taken_from_the_file(void **state)
+{
+	assert_int_equal(load("{\"affinity\":{\"vcpus\":[{\"index\":1,\"cpus\":[2,3]}],\"devices\":"
+			      "[{\"device\":\"virtio-blk:a\",\"cpus\":[4]}]},\"drives\":[]," BOOT "}"),
+			 0);
+	assert_int_equal(fake_control_called(&vm, "put_vcpu_affinity"), 1);
+	assert_string_equal(vm.pinned_name, "virtio-blk:a");
+	assert_true(CPU_ISSET(4, &vm.pinned));
+	assert_int_equal(load("{\"affinity\":{\"vcpus\":[{\"index\":32,\"cpus\":[0]}]},\"drives\":[],"
+			      BOOT "}"), -EINVAL);
+	vm.code = -EINVAL;
+	assert_int_equal(load("{\"affinity\":{\"vcpus\":[{\"index\":0,\"cpus\":[0]}]},\"drives\":[],"
+			      BOOT "}"), -EINVAL);
+	assert_string_equal(err.text, "Affinity error: told to fail");
+}
+
 static void parts_are_applied_in_their_order(void **state)
 {
 	static const char *const order[] = { "put_logger", "put_metrics", "put_machine",
@@ -212,6 +228,7 @@ int main(void)
 		TEST(smallest_file_has_drives_and_boot_source),
 		TEST(parts_are_applied_in_their_order),
 		TEST(topology_is_applied_after_the_machine),
+		TEST(affinity_is_taken_from_the_file),
 		TEST(the_clock_may_be_given_too),
 		TEST(nulls_stand_for_absent_parts),
 		TEST(unknown_parts_are_passed_over),

@@ -256,6 +256,48 @@ int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct er
 	return ret;
 }
 
+static int note_pinned(struct vm *vm, const char *call, const char *name, const cpu_set_t *cpus,
+		       struct error *err)
+{
+	int ret = note(vm, call, err);
+
+	if (ret < 0)
+		return ret;
+	vm->pinned = *cpus;
+	snprintf(vm->pinned_name, sizeof(vm->pinned_name), "%s", name);
+	return 0;
+}
+
+int control_put_vcpu_affinity(struct vm *vm, uint32_t index, const cpu_set_t *cpus,
+			      struct error *err)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "vcpu %u", index);
+	return note_pinned(vm, "put_vcpu_affinity", name, cpus, err);
+}
+
+int control_put_device_affinity(struct vm *vm, const char *name, const cpu_set_t *cpus,
+				struct error *err)
+{
+	return note_pinned(vm, "put_device_affinity", name, cpus, err);
+}
+
+const cpu_set_t *control_vcpu_affinity(const struct vm *vm, uint32_t index)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "vcpu %u", index);
+	return strcmp(name, vm->pinned_name) ? NULL : &vm->pinned;
+}
+
+int control_device_affinity(const struct vm *vm, const char *name, const cpu_set_t **ret,
+			    struct error *err)
+{
+	*ret = strcmp(name, vm->pinned_name) ? NULL : &vm->pinned;
+	return vm->code ? error_set(err, vm->code, "told to fail") : 0;
+}
+
 void control_patch_drive(struct vm *vm, const char *drive_id, const char *path_on_host,
 			 control_done_fn done, void *arg)
 {
