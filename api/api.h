@@ -60,7 +60,7 @@ struct api_call {
 	/* by the router */
 	const struct route *route; /* NULL: none matched */
 	bool is_v1;
-	char id[LIMIT_ID + 1]; /* from the path; "" */
+	char id[LIMIT_DEVICE_NAME]; /* from the path; "" */
 	void *params;          /* the struct of the route's field table */
 	uint64_t given;        /* which of its fields were given */
 	bool deprecated;       /* by a handler: a deprecated field was used */

@@ -67,6 +67,19 @@ static int apply_devices(struct vm *vm, const struct vm_config *c, struct error 
 	return ret;
 }
 
+static int apply_affinity(struct vm *vm, const struct affinity_config *a, struct error *err)
+{
+	int ret = 0;
+	uint32_t i;
+
+	for (i = 0; ret == 0 && i < a->vcpu_count; i++)
+		ret = control_put_vcpu_affinity(vm, a->vcpus[i].index, &a->vcpus[i].cpus, err);
+	for (i = 0; ret == 0 && i < a->device_count; i++)
+		ret = control_put_device_affinity(vm, a->devices[i].device, &a->devices[i].cpus,
+						  err);
+	return prefixed(ret, err, "Affinity error: ");
+}
+
 static int apply(struct vm *vm, const struct config_document *d, struct error *err)
 {
 	const struct vm_config *c = &d->vm;
@@ -79,6 +92,11 @@ static int apply(struct vm *vm, const struct config_document *d, struct error *e
 	if (ret == 0 && d->has_machine)
 		ret = prefixed(control_put_machine(vm, &c->machine, err), err,
 			       "VM config error: ");
+	if (ret == 0 && d->has_topology)
+		ret = prefixed(control_put_topology(vm, &c->topology, err), err,
+			       "Topology error: ");
+	if (ret == 0 && d->has_affinity)
+		ret = apply_affinity(vm, &c->affinity, err);
 	if (ret == 0 && d->has_rtc)
 		ret = prefixed(control_put_rtc(vm, &c->rtc, err), err, "Clock error: ");
 	if (ret == 0 && d->has_spin)

@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "api/json_doc.h"
+#include "vmm/limits.h"
 
 #define SHOWN_TEXT 68 /* bytes of a client's text in a message */
 
@@ -291,6 +292,33 @@ static int read_mac(struct reader *r, const struct field *f, struct json_object 
 	return 0;
 }
 
+static int read_cpus(struct reader *r, const struct field *f, struct json_object *value, void *out)
+{
+	struct json_object *cpu;
+	struct field_error *err;
+	size_t i, count;
+
+	if (!json_object_is_type(value, json_type_array))
+		return wrong_type(r, f->name, value, "a sequence");
+	count = json_object_array_length(value);
+	if (count == 0) {
+		err = blame(r, FIELD_FAULT_RANGE, f->name);
+		append(err, "invalid length 0, expected one CPU at least");
+		return name_field(err);
+	}
+	CPU_ZERO((cpu_set_t *)out);
+	for (i = 0; i < count; i++) {
+		cpu = json_object_array_get_idx(value, i);
+		if (!json_object_is_type(cpu, json_type_int))
+			return wrong_type(r, f->name, cpu, "the number of a CPU");
+		if (json_object_get_int64(cpu) < 0 ||
+		    json_object_get_uint64(cpu) >= LIMIT_HOST_CPUS)
+			return out_of_range(r, f->name, cpu, "the number of a CPU");
+		CPU_SET(json_object_get_uint64(cpu), (cpu_set_t *)out);
+	}
+	return 0;
+}
+
 static int read_object(struct reader *r, const struct field_table *t, struct json_object *value,
 		       enum fields_mode mode, char *out, uint64_t *ret_given);
 
@@ -352,6 +380,8 @@ static int read_value(struct reader *r, const struct field *f, struct json_objec
 		return read_string(r, f, value, base + f->offset);
 	case FIELD_ENUM:
 		return read_name(r, f, value, base + f->offset);
+	case FIELD_CPUS:
+		return read_cpus(r, f, value, base + f->offset);
 	case FIELD_MAC:
 		return read_mac(r, f, value, base + f->offset);
 	case FIELD_OBJECT:

@@ -12,6 +12,7 @@
 #ifndef LULL_API_FIELDS_H
 #define LULL_API_FIELDS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +28,7 @@ enum field_kind {
 	FIELD_U64,
 	FIELD_STRING,   /* char array; its size is the cap */
 	FIELD_ENUM,     /* by a table of names */
+	FIELD_CPUS,     /* a list of CPUs of the host, not empty, into a cpu_set_t */
 	FIELD_MAC,      /* "06:00:ac:10:00:02" into six bytes */
 	FIELD_OBJECT,   /* a struct with a table of its own */
 	FIELD_ARRAY,    /* an array of such structs and its count */
@@ -113,6 +115,9 @@ int fields_read(const struct field_table *table, struct json_object *value,
 /* Appends the struct as a JSON object; the caller checks buf_failed(). */
 void fields_print(const struct field_table *table, const void *in, struct buf *out);
 
+/* Appends a set as a JSON list; NULL as null. */
+void fields_print_cpus(const cpu_set_t *cpus, struct buf *out);
+
 /* Six bytes from "aa:bb:cc:dd:ee:ff"; -EINVAL. */
 int fields_parse_mac(const char *text, uint8_t mac[6]);
 
@@ -126,6 +131,7 @@ int fields_parse_mac(const char *text, uint8_t mac[6]);
 		 char (*)[sizeof(FIELD_MEMBER(type, member))]: FIELD_STRING)
 #define FIELD_KIND_MAC(type, member) \
 	_Generic(&FIELD_MEMBER(type, member), uint8_t (*)[6]: FIELD_MAC)
+#define FIELD_KIND_CPUS(type, member) _Generic(FIELD_MEMBER(type, member), cpu_set_t: FIELD_CPUS)
 #define FIELD_KIND_OF(type, member, want, kind) _Generic(FIELD_MEMBER(type, member), want: kind)
 
 #define FIELD_COMMON(key, member_kind, struct_type, member)                       \
@@ -147,6 +153,9 @@ int fields_parse_mac(const char *text, uint8_t mac[6]);
 	  __VA_ARGS__ }
 #define F_MAC(key, struct_type, member, ...)                                            \
 	{ FIELD_COMMON(key, FIELD_KIND_MAC(struct_type, member), struct_type, member),  \
+	  __VA_ARGS__ }
+#define F_CPUS(key, struct_type, member, ...)                                           \
+	{ FIELD_COMMON(key, FIELD_KIND_CPUS(struct_type, member), struct_type, member), \
 	  __VA_ARGS__ }
 #define F_ENUM(key, struct_type, member, enum_type, name_table, ...)                       \
 	{ FIELD_COMMON(key, FIELD_KIND_OF(struct_type, member, enum_type, FIELD_ENUM),     \

@@ -35,6 +35,7 @@ static bool is_absent(const struct field *f, const char *base)
 		return true;
 	case FIELD_BOOL:
 	case FIELD_ENUM:
+	case FIELD_CPUS:
 	case FIELD_MAC:
 	case FIELD_OBJECT:
 	case FIELD_ARRAY:
@@ -70,6 +71,24 @@ static void print_array(const struct field *f, const char *base, struct buf *out
 	buf_append(out, "]", 1);
 }
 
+void fields_print_cpus(const cpu_set_t *cpus, struct buf *out)
+{
+	const char *lead = "[";
+	unsigned cpu;
+
+	if (!cpus) {
+		buf_printf(out, "null");
+		return;
+	}
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, cpus))
+			continue;
+		buf_printf(out, "%s%u", lead, cpu);
+		lead = ",";
+	}
+	buf_printf(out, "%s", lead[0] == '[' ? "[]" : "]");
+}
+
 static void print_value(const struct field *f, const char *base, struct buf *out)
 {
 	const char *p = base + f->offset;
@@ -88,6 +107,9 @@ static void print_value(const struct field *f, const char *base, struct buf *out
 		break;
 	case FIELD_ENUM:
 		buf_append_json_string(out, name_of(f, p));
+		break;
+	case FIELD_CPUS:
+		fields_print_cpus((const cpu_set_t *)p, out);
 		break;
 	case FIELD_MAC:
 		buf_printf(out, "\"%02x:%02x:%02x:%02x:%02x:%02x\"", mac[0], mac[1], mac[2],

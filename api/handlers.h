@@ -41,6 +41,16 @@ void handle_v1_get_vcpu(struct api_call *call);
 void handle_v1_put_serial(struct api_call *call);
 void handle_v1_put_rtc(struct api_call *call);
 
+/* handlers_topology.c: sockets to threads, caches, NUMA nodes */
+void handle_v1_get_topology(struct api_call *call);
+void handle_v1_put_topology(struct api_call *call);
+
+/* handlers_affinity.c: where threads run */
+void handle_v1_get_vcpu_affinity(struct api_call *call);
+void handle_v1_put_vcpu_affinity(struct api_call *call);
+void handle_v1_get_device_affinity(struct api_call *call);
+void handle_v1_put_device_affinity(struct api_call *call);
+
 /* handlers_locks.c: the lock profiler */
 void handle_v1_get_locks(struct api_call *call);
 void handle_v1_put_locks(struct api_call *call);
@@ -48,6 +58,8 @@ void handle_v1_put_locks(struct api_call *call);
 /* handlers_spin.c: the spin policy, what KVM counts, the controller */
 void handle_v1_get_spin(struct api_call *call);
 void handle_v1_put_spin(struct api_call *call);
+/* The index in the path, below `count`; -ENOENT if it is none. */
+int handle_index(const struct api_call *call, size_t count, size_t *ret);
 
 /* A control_done_fn: `arg` is the call; 204 or the error. */
 void handle_done(void *arg, int code, const struct error *err);

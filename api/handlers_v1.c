@@ -66,9 +66,12 @@ static void print_device(struct buf *body, const struct control_device_info *d)
 	else
 		buf_printf(body, ",\"gsi\":null");
 	if (d->tid > 0)
-		buf_printf(body, ",\"tid\":%d}", (int)d->tid);
+		buf_printf(body, ",\"tid\":%d", (int)d->tid);
 	else
-		buf_printf(body, ",\"tid\":null}");
+		buf_printf(body, ",\"tid\":null");
+	buf_printf(body, ",\"affinity\":");
+	fields_print_cpus(d->affinity, body);
+	buf_append(body, "}", 1);
 }
 
 void handle_v1_get_devices(struct api_call *call)
@@ -113,6 +116,8 @@ static void print_vcpu(struct buf *body, struct vm *vm, size_t i,
 
 	buf_printf(body, "{\"index\":%" PRIu32 ",\"tid\":%d", v->index, (int)v->tid);
 	print_text(body, ",", "state", v->state);
+	buf_printf(body, ",\"affinity\":");
+	fields_print_cpus(v->affinity, body);
 	buf_printf(body, ",\"exits\":{\"total\":%" PRIu64 ",\"by_reason\":", v->exits);
 	control_vcpu_exits(vm, i, print_exit, &printer);
 	buf_printf(body, "%s", printer.lead[0] == '{' ? "{}}" : "}}");
@@ -140,8 +145,7 @@ void handle_v1_get_vcpus(struct api_call *call)
 	buf_fini(&body);
 }
 
-/* The index in the path; -ENOENT if it is no number of a vCPU. */
-static int vcpu_of(const struct api_call *call, size_t *ret)
+int handle_index(const struct api_call *call, size_t count, size_t *ret)
 {
 	size_t i;
 
@@ -152,7 +156,12 @@ static int vcpu_of(const struct api_call *call, size_t *ret)
 			return -ENOENT;
 		*ret = *ret * 10 + (size_t)(call->id[i] - '0');
 	}
-	return i > 0 && *ret < control_vcpu_count(call->api->vm) ? 0 : -ENOENT;
+	return i > 0 && *ret < count ? 0 : -ENOENT;
+}
+
+static int vcpu_of(const struct api_call *call, size_t *ret)
+{
+	return handle_index(call, control_vcpu_count(call->api->vm), ret);
 }
 
 static void no_vcpu(struct api_call *call)

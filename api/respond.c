@@ -166,6 +166,10 @@ static struct fault fault_of_code(int code)
 	case -EALREADY:
 	case -EEXIST:
 		return (struct fault){ .status = 409, .code = "conflict" };
+	case -ENODEV:
+		return (struct fault){ .status = 404, .code = "not_found" };
+	case -ENOTSUP:
+		return (struct fault){ .status = 422, .code = "not_supported" };
 	case -ENOMEM:
 		return (struct fault){ .status = 500, .code = "no_memory" };
 	default:
@@ -177,6 +181,7 @@ void respond_error_as(struct api_call *call, const char *prefix, const struct er
 {
 	struct fault f = fault_of_code(err->code);
 
+	f.field = err->field;
 	fail(call, &f, "%s%s", call->is_v1 ? "" : prefix, err->text);
 }
 

@@ -152,6 +152,17 @@ static void log_request(const struct api_call *call, const char *path)
 	buf_fini(&body);
 }
 
+/* Below /v1 a name that cannot be is one that names nothing. */
+static bool take_name(struct api_call *call, const char *name)
+{
+	if (*name && strlen(name) < sizeof(call->id)) {
+		snprintf(call->id, sizeof(call->id), "%s", name);
+		return true;
+	}
+	respond_no_route(call, call->target, NULL);
+	return false;
+}
+
 /* Letters, digits and underscores; bytes beyond ASCII never get this far. */
 static bool take_id(struct api_call *call, const char *id)
 {
@@ -160,6 +171,8 @@ static bool take_id(struct api_call *call, const char *id)
 
 	if (!id)
 		return true;
+	if (call->is_v1)
+		return take_name(call, id);
 	if (!*id) {
 		respond_bad_request(call, "The ID cannot be empty.");
 		return false;

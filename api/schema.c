@@ -1,5 +1,6 @@
 /*
  * Field tables. Threads: any (constant data). Locks: none.
+ * Not here: topology and affinity (schema_cpus.c).
  */
 #include "api/schema.h"
 
@@ -326,6 +327,12 @@ static const struct field config_document_fields[] = {
 		 .flags = FIELD_SILENT, F_HAS(struct config_document, has_rtc)),
 	F_OBJECT("spin", struct config_document, vm.spin, struct spin_config, spin_table,
 		 .flags = FIELD_SILENT, F_HAS(struct config_document, has_spin)),
+	F_OBJECT("topology", struct config_document, vm.topology, struct topology_config,
+		 topology_table, .flags = FIELD_SILENT,
+		 F_HAS(struct config_document, has_topology)),
+	F_OBJECT("affinity", struct config_document, vm.affinity, struct affinity_config,
+		 affinity_table, .flags = FIELD_SILENT,
+		 F_HAS(struct config_document, has_affinity)),
 };
 
 const struct field_table config_document_table =

@@ -29,6 +29,10 @@ struct locks_params {
 	bool reset;
 };
 
+struct affinity_params {
+	cpu_set_t cpus;
+};
+
 /* What PATCH may change of a drive. */
 struct drive_patch {
 	char drive_id[LIMIT_ID + 1];
@@ -49,6 +53,8 @@ struct config_document {
 	bool has_machine;
 	bool has_rtc;
 	bool has_spin;
+	bool has_topology;
+	bool has_affinity;
 };
 
 extern const struct field_table machine_table;
@@ -62,6 +68,9 @@ extern const struct field_table serial_table;   /* as Firecracker has it */
 extern const struct field_table console_table;  /* ours: every kind of console */
 extern const struct field_table rtc_table;
 extern const struct field_table spin_table;
+extern const struct field_table topology_table;
+extern const struct field_table cpus_table;     /* of one thread */
+extern const struct field_table affinity_table; /* of all, in a configuration file */
 extern const struct field_table logger_table;
 extern const struct field_table metrics_table;
 extern const struct field_table action_table;

@@ -23,7 +23,6 @@
 
 #define RSDP_SIZE 36u
 #define RSDP_V1_SIZE 20u
-#define XSDT_TABLES 2u
 
 /* FADT, revision 6: offsets of what is not zero */
 #define FADT_SIZE 276u
@@ -56,6 +55,14 @@ enum { MADT_LAPIC = 0, MADT_IOAPIC = 1, MADT_LAPIC_NMI = 4, MADT_X2APIC = 9 };
 #define MADT_ENABLED BIT(0)
 #define MADT_ALL_PROCESSORS 0xFF
 #define XAPIC_IDS 255
+
+/* SRAT entries; for processors and memory, "enabled" is the same bit */
+enum { SRAT_LAPIC = 0, SRAT_MEMORY = 1, SRAT_X2APIC = 2 };
+#define SRAT_ENABLED BIT(0)
+/* SLIT: 10 is the node itself; the others are usual values, nearer on one socket */
+#define DISTANCE_SELF 10
+#define DISTANCE_SOCKET 12
+#define DISTANCE_REMOTE 20
 
 static void put(struct acpi_image *image, const void *p, size_t n)
 {
@@ -257,11 +264,107 @@ static void put_madt(struct acpi_image *image, const struct topology *t)
 	table_end(image, ACPI_MADT);
 }
 
+static void put_processor_affinity(struct acpi_image *image, uint32_t node, uint32_t apic_id)
+{
+	if (apic_id < XAPIC_IDS) {
+		put8(image, SRAT_LAPIC);
+		put8(image, 16);
+		put8(image, (uint8_t)node);
+		put8(image, (uint8_t)apic_id);
+		put32(image, SRAT_ENABLED);
+		put32(image, 0); /* no SAPIC; the node's higher bytes */
+		put32(image, 0); /* clock domain */
+	} else {
+		put8(image, SRAT_X2APIC);
+		put8(image, 24);
+		put16(image, 0);
+		put32(image, node);
+		put32(image, apic_id);
+		put32(image, SRAT_ENABLED);
+		put64(image, 0); /* clock domain */
+	}
+}
+
+static void put_memory_affinity(struct acpi_image *image, uint32_t node, uint64_t gpa,
+				uint64_t size)
+{
+	put8(image, SRAT_MEMORY);
+	put8(image, 40);
+	put32(image, node);
+	put16(image, 0);
+	put64(image, gpa);
+	put64(image, size);
+	put32(image, 0);
+	put32(image, SRAT_ENABLED);
+	put64(image, 0);
+}
+
+/* RAM from its start on goes to the nodes in turn; one may lie on both sides of the hole. */
+static void put_memory_affinities(struct acpi_image *image, const struct acpi_config *c)
+{
+	uint32_t node = 0, i;
+	uint64_t left = c->topology->node_mib[0] * MIB;
+
+	for (i = 0; i < c->ram_count; i++) {
+		struct guest_mem_range r = c->ram[i];
+
+		while (r.size && node < c->topology->node_count) {
+			uint64_t part = r.size < left ? r.size : left;
+
+			put_memory_affinity(image, node, r.gpa, part);
+			r.gpa += part;
+			r.size -= part;
+			left -= part;
+			if (left == 0 && ++node < c->topology->node_count)
+				left = c->topology->node_mib[node] * MIB;
+		}
+	}
+}
+
+static void put_srat(struct acpi_image *image, const struct acpi_config *c)
+{
+	const struct topology *t = c->topology;
+	uint32_t i;
+
+	table_begin(image, ACPI_SRAT, "SRAT", 3);
+	put32(image, 1); /* by specification */
+	put64(image, 0);
+	for (i = 0; i < topology_cpu_count(t); i++)
+		put_processor_affinity(image, topology_node_of(t, i), topology_apic_id(t, i));
+	put_memory_affinities(image, c);
+	table_end(image, ACPI_SRAT);
+}
+
+static uint8_t distance(const struct topology *t, uint32_t a, uint32_t b)
+{
+	uint32_t in_socket = topology_cpus_in(t, TOPOLOGY_SOCKET) / topology_cpus_in(t, t->node);
+
+	if (a == b)
+		return DISTANCE_SELF;
+	return a / in_socket == b / in_socket ? DISTANCE_SOCKET : DISTANCE_REMOTE;
+}
+
+static void put_slit(struct acpi_image *image, const struct topology *t)
+{
+	uint32_t a, b;
+
+	table_begin(image, ACPI_SLIT, "SLIT", 1);
+	put64(image, t->node_count);
+	for (a = 0; a < t->node_count; a++)
+		for (b = 0; b < t->node_count; b++)
+			put8(image, distance(t, a, b));
+	table_end(image, ACPI_SLIT);
+}
+
 static void put_xsdt(struct acpi_image *image)
 {
+	static const enum acpi_table tables[] = { ACPI_FADT, ACPI_MADT, ACPI_SRAT, ACPI_SLIT };
+	uint32_t i;
+
 	table_begin(image, ACPI_XSDT, "XSDT", 1);
-	put64(image, table_gpa(image, ACPI_FADT));
-	put64(image, table_gpa(image, ACPI_MADT));
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		if (image->tables[tables[i]].size)
+			put64(image, table_gpa(image, tables[i]));
 	table_end(image, ACPI_XSDT);
 }
 
@@ -293,6 +396,10 @@ int acpi_image_init(struct acpi_image *image, const struct acpi_config *c, struc
 	put_dsdt(image, c);
 	put_fadt(image);
 	put_madt(image, c->topology);
+	if (c->topology->node_count) {
+		put_srat(image, c);
+		put_slit(image, c->topology);
+	}
 	put_xsdt(image);
 	if (buf_failed(&image->bytes))
 		return error_set(err, -ENOSPC, "ACPI: tables do not fit into %llu KiB",

@@ -1,6 +1,6 @@
 /*
- * ACPI tables: RSDP, XSDT, FADT of the hardware-reduced kind, MADT and DSDT.
- * Written from the topology and the board's rows. Threads: main.
+ * ACPI tables: RSDP, XSDT, FADT of the hardware-reduced kind, MADT and DSDT;
+ * SRAT and SLIT if the machine has NUMA nodes. Written from the topology and the board's rows. Threads: main.
  */
 #ifndef LULL_ARCH_X86_ACPI_H
 #define LULL_ARCH_X86_ACPI_H
@@ -23,6 +23,8 @@
 
 struct acpi_config {
 	const struct topology *topology;
+	const struct guest_mem_range *ram; /* in ascending order; of NUMA machines only */
+	uint32_t ram_count;
 	const struct board_slot *slots; /* of the virtio devices */
 	uint32_t slot_count;
 };
@@ -32,6 +34,8 @@ enum acpi_table {
 	ACPI_DSDT,
 	ACPI_FADT,
 	ACPI_MADT,
+	ACPI_SRAT, /* of size 0 without NUMA, as is */
+	ACPI_SLIT,
 	ACPI_XSDT,
 	ACPI_TABLES,
 };

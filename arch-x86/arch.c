@@ -162,8 +162,7 @@ int arch_vm_init(struct vm *vm, struct error *err)
 	if (!arch)
 		return error_set(err, -ENOMEM, "no memory for the VM");
 	vm->arch = arch;
-	topology_init(&arch->topology, vm->config.machine.vcpu_count, vm->config.machine.smt);
-	max_id = topology_max_apic_id(&arch->topology);
+	max_id = topology_max_apic_id(&vm->topology);
 	ret = kvm_get_supported_cpuid(vm->kvm, &arch->supported);
 	if (ret < 0)
 		return error_set_errno(err, ret, "KVM_GET_SUPPORTED_CPUID");
@@ -182,7 +181,7 @@ int arch_vm_init(struct vm *vm, struct error *err)
 
 uint32_t arch_vcpu_id(const struct vm *vm, uint32_t index)
 {
-	return topology_apic_id(&vm->arch->topology, index);
+	return topology_apic_id(&vm->topology, index);
 }
 
 void arch_vm_fini(struct vm *vm)

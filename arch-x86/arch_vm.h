@@ -10,10 +10,8 @@
 #include "arch-x86/board.h"
 #include "arch-x86/boot.h"
 #include "arch-x86/cpuid.h"
-#include "vmm/topology.h"
 
 struct arch_vm {
-	struct topology topology;
 	struct cpuid_table supported; /* what KVM can give this VM's vCPUs */
 	bool tsc_deadline;            /* KVM has that timer mode */
 	uint32_t pv_hidden;           /* KVM_FEATURE_* bits that guests are not shown */

@@ -70,16 +70,24 @@ static const struct drive_config *root_drive(const struct vm_config *c)
 static int write_tables(struct vm *vm, uint64_t *ret_rsdp, struct error *err)
 {
 	const struct arch_vm *arch = vm->arch;
+	struct guest_mem_range ram[LIMIT_MEM_REGIONS];
 	struct acpi_config acpi = {
-		.topology = &arch->topology,
+		.topology = &vm->topology,
+		.ram = ram,
 		.slots = arch->board.virtio,
 		.slot_count = arch->board.virtio_count,
 	};
-	int ret = acpi_write(&vm->mem, &acpi, ret_rsdp, err);
+	int ret;
 
+	for (; acpi.ram_count < vm->mem.count; acpi.ram_count++)
+		ram[acpi.ram_count] = (struct guest_mem_range){
+			.gpa = vm->mem.regions[acpi.ram_count].gpa,
+			.size = vm->mem.regions[acpi.ram_count].size,
+		};
+	ret = acpi_write(&vm->mem, &acpi, ret_rsdp, err);
 	if (ret < 0)
 		return ret;
-	return mptable_write(&vm->mem, &arch->topology, arch->board.virtio,
+	return mptable_write(&vm->mem, &vm->topology, arch->board.virtio,
 			     arch->board.virtio_count, err);
 }
 

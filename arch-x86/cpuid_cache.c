@@ -30,12 +30,13 @@ static const struct {
 /* One subleaf of leaf 4 or 0x8000001D; the two are the same but for EAX[31:26]. */
 static struct cpuid_regs cache_subleaf(const struct topology *t, enum topology_cache_kind kind)
 {
-	const struct topology_cache *c = &t->caches[kind];
+	const struct topology_geometry *g = &t->caches[kind].geometry;
+	uint32_t ids = 1u << topology_cache_shift(t, kind); /* that share it */
 	struct cpuid_regs r = {
 		.eax = cache_kinds[kind].type | (uint32_t)cache_kinds[kind].level << 5 |
-		       CACHE_SELF_INIT | (topology_ids_in(t, c->shared_by) - 1) << 14,
-		.ebx = (c->line - 1) | (c->ways - 1) << 22,
-		.ecx = topology_cache_sets(c) - 1,
+		       CACHE_SELF_INIT | (ids - 1) << 14,
+		.ebx = (g->line - 1) | (g->ways - 1) << 22,
+		.ecx = topology_cache_sets(&t->caches[kind]) - 1,
 	};
 
 	if (kind == TOPOLOGY_L3)
@@ -54,7 +55,7 @@ static int cache_subleaves(struct cpuid_table *table, const struct topology *t, 
 	for (kind = 0; kind < TOPOLOGY_CACHES; kind++) {
 		struct cpuid_regs r;
 
-		if (!t->caches[kind].size_kib)
+		if (!topology_cache_exists(&t->caches[kind]))
 			continue;
 		r = cache_subleaf(t, (enum topology_cache_kind)kind);
 		r.eax |= eax_or;
@@ -120,8 +121,12 @@ static int put_topology(struct cpuid_table *table, const struct topology *t,
 	return topology_subleaves(table, t, 0x1F, id, plain, ARRAY_SIZE(plain));
 }
 
-/* Code for the number of ways in leaf 0x80000006. */
-static uint32_t ways_code(uint32_t ways)
+/* Codes of leaf 0x80000006 for a number of ways that has none: the cache leaf has it. */
+#define WAYS_IN_LEAF_4 7
+#define WAYS_IN_LEAF_8000001D 9
+
+/* Code for the number of ways in leaf 0x80000006; `other` if there is none. */
+static uint32_t ways_code(uint32_t ways, uint32_t other)
 {
 	static const struct {
 		uint8_t ways;
@@ -135,25 +140,29 @@ static uint32_t ways_code(uint32_t ways)
 	for (i = 0; i < ARRAY_SIZE(codes); i++)
 		if (codes[i].ways == ways)
 			return codes[i].code;
-	return 9; /* see leaf 0x8000001D */
+	return other;
 }
 
-static uint32_t l1_register(const struct topology_cache *c)
+static uint32_t l1_register(const struct topology_geometry *g)
 {
-	return c->size_kib ? c->size_kib << 24 | c->ways << 16 | 1 << 8 | c->line : 0;
+	return g->size_kib ? g->size_kib << 24 | g->ways << 16 | 1 << 8 | g->line : 0;
 }
 
-static uint32_t l2_register(const struct topology_cache *c)
+static uint32_t l2_register(const struct topology_geometry *g, enum cpuid_vendor vendor)
 {
-	return c->size_kib ? c->size_kib << 16 | ways_code(c->ways) << 12 | c->line : 0;
+	uint32_t other = vendor == CPUID_AMD ? WAYS_IN_LEAF_8000001D : WAYS_IN_LEAF_4;
+
+	return g->size_kib ? g->size_kib << 16 | ways_code(g->ways, other) << 12 | g->line : 0;
 }
 
-/* Sizes in units of 512 KiB; AMD reports less than one such unit as none. */
-static uint32_t l3_register(const struct topology_cache *c)
+/* Whole units of 512 KiB: the leaf gives the size as that much at least. */
+static uint32_t l3_register(const struct topology_geometry *g)
 {
-	uint32_t units = c->size_kib / 512;
+	uint32_t units = g->size_kib / 512;
 
-	return units ? units << 18 | ways_code(c->ways) << 12 | 1 << 8 | c->line : 0;
+	return units ? units << 18 | ways_code(g->ways, WAYS_IN_LEAF_8000001D) << 12 | 1 << 8 |
+			       g->line :
+		       0;
 }
 
 /* Leaves 0x80000005 and 0x80000006; what AMD tells of TLBs in EAX and EBX stays. */
@@ -167,14 +176,14 @@ static int put_legacy_caches(struct cpuid_table *table, const struct topology *t
 	if (vendor == CPUID_AMD) {
 		l1.eax = e ? e->eax : 0;
 		l1.ebx = e ? e->ebx : 0;
-		l1.ecx = l1_register(&t->caches[TOPOLOGY_L1D]);
-		l1.edx = l1_register(&t->caches[TOPOLOGY_L1I]);
+		l1.ecx = l1_register(&t->caches[TOPOLOGY_L1D].geometry);
+		l1.edx = l1_register(&t->caches[TOPOLOGY_L1I].geometry);
 		e = cpuid_find(table, 0x80000006, 0);
 		l2.eax = e ? e->eax : 0;
 		l2.ebx = e ? e->ebx : 0;
-		l2.edx = l3_register(&t->caches[TOPOLOGY_L3]);
+		l2.edx = l3_register(&t->caches[TOPOLOGY_L3].geometry);
 	}
-	l2.ecx = l2_register(&t->caches[TOPOLOGY_L2]);
+	l2.ecx = l2_register(&t->caches[TOPOLOGY_L2].geometry, vendor);
 	l2.ecx |= vendor == CPUID_AMD && l2.ecx ? 1 << 8 : 0; /* lines per tag */
 	ret = cpuid_put(table, 0x80000005, l1);
 	return ret < 0 ? ret : cpuid_put(table, 0x80000006, l2);
@@ -185,6 +194,8 @@ static int put_intel(struct cpuid_table *table, const struct topology *t)
 	uint32_t cores = topology_ids_in(t, TOPOLOGY_SOCKET) / topology_ids_in(t, TOPOLOGY_CORE);
 	int ret;
 
+	cpuid_remove(table, 0x8000001D);
+	cpuid_remove(table, 0x8000001E);
 	/* one descriptor: "leaf 4 has it" */
 	ret = cpuid_put(table, 2, (struct cpuid_regs){ .eax = 0xFF01 });
 	if (ret < 0)
@@ -192,6 +203,11 @@ static int put_intel(struct cpuid_table *table, const struct topology *t)
 	return cache_subleaves(table, t, 4, (cores - 1) << 26);
 }
 
+/*
+ * A node of leaf 0x8000001E is a die. Its id is unique in the system, not only in
+ * its socket: Linux takes it for the id of the third-level cache where that is
+ * shared by a node (families below 17h).
+ */
 static int put_amd(struct cpuid_table *table, const struct topology *t, uint32_t id)
 {
 	unsigned socket_shift = topology_shift(t, TOPOLOGY_SOCKET);
@@ -199,7 +215,7 @@ static int put_amd(struct cpuid_table *table, const struct topology *t, uint32_t
 	struct cpuid_regs ids = {
 		.eax = id,
 		.ebx = in_socket >> topology_shift(t, TOPOLOGY_CORE) | (t->threads - 1) << 8,
-		.ecx = in_socket >> topology_shift(t, TOPOLOGY_DIE) | (t->dies - 1) << 8,
+		.ecx = (id >> topology_shift(t, TOPOLOGY_DIE) & 0xFF) | (t->dies - 1) << 8,
 	};
 	int ret;
 

@@ -56,7 +56,7 @@ static int setup_cpuid(struct vcpu *v, uint64_t *ret_states, struct error *err)
 {
 	const struct arch_vm *arch = v->vm->arch;
 	struct cpuid_config config = {
-		.topology = &arch->topology,
+		.topology = &v->vm->topology,
 		.index = v->index,
 		.tsc_deadline = arch->tsc_deadline,
 		.pv_hidden = arch->pv_hidden,

@@ -7,12 +7,14 @@
 #ifndef LULL_CONFIG_H
 #define LULL_CONFIG_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "vmm/base/error.h"
 #include "vmm/base/log.h"
 #include "vmm/limits.h"
+#include "vmm/topology.h"
 
 enum huge_pages {
 	HUGE_PAGES_NONE,        /* anonymous memory with transparent huge pages (our default too) */
@@ -26,6 +28,66 @@ struct machine_config {
 	bool smt;              /* two threads a core; then vcpu_count is 1 or even */
 	bool track_dirty_pages;
 	enum huge_pages huge_pages;
+};
+
+/* A number that may be left out; one that is given counts, also if it is 0. */
+struct config_number {
+	uint32_t value;
+	bool given;
+};
+
+struct topology_cache_config {
+	struct config_number size_kib;
+	struct config_number ways;
+	struct config_number line; /* bytes */
+	enum topology_level shared_by;
+	bool has_shared_by;
+	bool enabled;
+	bool has_enabled;
+};
+
+struct topology_caches_config {
+	struct topology_cache_config of[TOPOLOGY_CACHES];
+};
+
+struct numa_node_config {
+	uint64_t mem_size_mib;
+};
+
+struct numa_config {
+	enum topology_level node; /* TOPOLOGY_DIE or TOPOLOGY_SOCKET: what is a node */
+	struct numa_node_config nodes[LIMIT_NUMA_NODES];
+	uint32_t node_count;
+	bool has_nodes; /* else memory is split evenly */
+};
+
+/* What is not given is filled in by topology_build(). */
+struct topology_config {
+	struct config_number sockets;
+	struct config_number dies;
+	struct config_number cores;
+	struct config_number threads;
+	struct topology_caches_config caches;
+	struct numa_config numa;
+	bool has_numa;
+};
+
+/* CPUs of the host that a thread may run on. */
+struct vcpu_affinity_config {
+	uint32_t index;
+	cpu_set_t cpus;
+};
+
+struct device_affinity_config {
+	char device[LIMIT_DEVICE_NAME]; /* ID, or TYPE:ID */
+	cpu_set_t cpus;
+};
+
+struct affinity_config {
+	struct vcpu_affinity_config vcpus[LIMIT_VCPUS];
+	uint32_t vcpu_count;
+	struct device_affinity_config devices[LIMIT_PINNED_DEVICES];
+	uint32_t device_count;
 };
 
 struct boot_source_config {
@@ -140,6 +202,8 @@ struct metrics_config {
 /* What GET /vm/config shows. The has_ members say which resources were given. */
 struct vm_config {
 	struct machine_config machine;
+	struct topology_config topology;
+	struct affinity_config affinity;
 	struct boot_source_config boot_source;
 	struct drive_config drives[LIMIT_DRIVES];
 	uint32_t drive_count;

@@ -19,6 +19,7 @@
 #include "vmm/device_thread.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm_cpus.h"
 
 /* Questions */
 
@@ -63,6 +64,14 @@ const struct vm_config *control_get_config(const struct vm *vm)
 	return &vm->config;
 }
 
+void control_get_topology(struct vm *vm, struct topology *ret)
+{
+	if (vm->state.phase == VM_CONFIGURING || !vm->topology.sockets)
+		vm_cpus_preview(vm, ret);
+	else
+		*ret = vm->topology;
+}
+
 size_t control_device_count(const struct vm *vm)
 {
 	return vm->devices.count;
@@ -85,6 +94,7 @@ int control_get_device(const struct vm *vm, size_t index, struct control_device_
 		.size = d->size,
 		.gsi = d->gsi,
 		.tid = d->thread ? device_thread_tid(d->thread) : 0,
+		.affinity = vm_cpus_of_device(vm, d),
 	};
 	return 0;
 }
@@ -106,7 +116,20 @@ int control_put_machine(struct vm *vm, const struct machine_config *m, struct er
 	if (ret == 0)
 		ret = config_check_machine(m, err);
 	if (ret == 0)
+		ret = vm_cpus_check(vm, &vm->config.topology, m, err);
+	if (ret == 0)
 		vm->config.machine = *m;
+	return ret;
+}
+
+int control_put_topology(struct vm *vm, const struct topology_config *t, struct error *err)
+{
+	int ret = check_configuring(vm, err);
+
+	if (ret == 0)
+		ret = vm_cpus_check(vm, t, &vm->config.machine, err);
+	if (ret == 0)
+		vm->config.topology = *t;
 	return ret;
 }
 
@@ -265,6 +288,29 @@ int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct er
 	vm->config.metrics = *m;
 	vm->config.has_metrics = true;
 	return 0;
+}
+
+int control_put_vcpu_affinity(struct vm *vm, uint32_t index, const cpu_set_t *cpus,
+			      struct error *err)
+{
+	return vm_cpus_pin_vcpu(vm, index, cpus, err);
+}
+
+int control_put_device_affinity(struct vm *vm, const char *name, const cpu_set_t *cpus,
+				struct error *err)
+{
+	return vm_cpus_pin_device(vm, name, cpus, err);
+}
+
+const cpu_set_t *control_vcpu_affinity(const struct vm *vm, uint32_t index)
+{
+	return vm_cpus_of_vcpu(vm, index);
+}
+
+int control_device_affinity(const struct vm *vm, const char *name, const cpu_set_t **ret,
+			    struct error *err)
+{
+	return vm_cpus_of_named(vm, name, ret, err);
 }
 
 /* A drive gets another file while the guest runs. */

@@ -16,6 +16,7 @@
 #include "vmm/base/error.h"
 #include "vmm/config.h"
 #include "vmm/spin_report.h"
+#include "vmm/topology.h"
 
 struct vm;
 
@@ -41,6 +42,7 @@ struct control_vcpu_info {
 	pid_t tid;
 	const char *state; /* "created", "running", "paused", "stopped" */
 	uint64_t exits;    /* returns from KVM_RUN */
+	const cpu_set_t *affinity; /* NULL: any CPU */
 };
 
 struct control_device_info {
@@ -51,6 +53,7 @@ struct control_device_info {
 	uint64_t size;
 	int32_t gsi; /* -1: no interrupt */
 	pid_t tid;   /* of its thread; 0: none */
+	const cpu_set_t *affinity; /* of it; NULL: any CPU */
 };
 
 /* `err` is NULL when code is 0 and valid only during the call. */
@@ -105,6 +108,8 @@ typedef void (*control_stat_fn)(void *arg, const char *name, const uint64_t *val
 				size_t count);
 void control_vcpu_stats(const struct vm *vm, size_t index, control_stat_fn fn, void *arg);
 void control_vm_stats(struct vm *vm, control_stat_fn fn, void *arg);
+/* The topology of the guest; before the start, what it would be by now. */
+void control_get_topology(struct vm *vm, struct topology *ret);
 size_t control_device_count(const struct vm *vm);
 int control_get_device(const struct vm *vm, size_t index, struct control_device_info *ret);
 
@@ -114,6 +119,7 @@ int control_get_device(const struct vm *vm, size_t index, struct control_device_
  * keeps the old configuration when it fails.
  */
 int control_put_machine(struct vm *vm, const struct machine_config *m, struct error *err);
+int control_put_topology(struct vm *vm, const struct topology_config *t, struct error *err);
 int control_put_boot_source(struct vm *vm, const struct boot_source_config *b, struct error *err);
 int control_put_drive(struct vm *vm, const struct drive_config *d, struct error *err);
 int control_put_net(struct vm *vm, const struct net_config *n, struct error *err);
@@ -128,6 +134,19 @@ int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct er
 /* RUNNING or PAUSED: gives the drive another backing file and tells the guest its size. */
 void control_patch_drive(struct vm *vm, const char *drive_id, const char *path_on_host,
 			 control_done_fn done, void *arg);
+
+/*
+ * Before the end, see vm_cpus.h: which CPUs of the host threads run on. A device is
+ * called by its id, or TYPE:ID. The queries give NULL where nothing was asked for.
+ */
+int control_put_vcpu_affinity(struct vm *vm, uint32_t index, const cpu_set_t *cpus,
+			      struct error *err);
+int control_put_device_affinity(struct vm *vm, const char *name, const cpu_set_t *cpus,
+				struct error *err);
+const cpu_set_t *control_vcpu_affinity(const struct vm *vm, uint32_t index);
+/* -ENODEV, -EEXIST once devices are there. */
+int control_device_affinity(const struct vm *vm, const char *name, const cpu_set_t **ret,
+			    struct error *err);
 
 /* NOT_STARTED: builds and runs the VM. On failure the VM stays configurable. */
 void control_start(struct vm *vm, control_done_fn done, void *arg);

@@ -13,6 +13,7 @@
 #include "vmm/vcpu.h"
 #include "vmm/vcpu_work.h"
 #include "vmm/vm.h"
+#include "vmm/vm_cpus.h"
 
 size_t control_vcpu_count(const struct vm *vm)
 {
@@ -44,6 +45,7 @@ int control_get_vcpu(const struct vm *vm, size_t index, struct control_vcpu_info
 		.tid = atomic_load_explicit(&v->tid, memory_order_acquire),
 		.state = vcpu_state_name(v),
 		.exits = metric_read(&v->interrupted),
+		.affinity = vm_cpus_of_vcpu(vm, v->index),
 	};
 	for (reason = 0; reason < VCPU_EXIT_REASONS; reason++)
 		ret->exits += vcpu_exits(v, reason);

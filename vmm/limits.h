@@ -27,6 +27,11 @@
 
 /* The machine */
 #define LIMIT_VCPUS 32
+#define LIMIT_NUMA_NODES LIMIT_VCPUS /* none is without a CPU */
+#define LIMIT_NUMA_NODE_MIB 4        /* at least: Linux leaves smaller nodes out */
+#define LIMIT_HOST_CPUS 1024         /* that threads can be pinned to: libc's CPU_SETSIZE */
+#define LIMIT_DEVICE_NAME 96         /* bytes of TYPE:ID */
+#define LIMIT_PINNED_DEVICES 32      /* devices whose affinity is kept before the start */
 #define LIMIT_MEM_MIB (1024ull * 1024ull) /* 1 TiB; the host decides below that */
 #define LIMIT_MEM_REGIONS 4
 #define LIMIT_VIRTIO_DEVICES 18 /* GSIs 5 to 23 without the clock's 8, one line each */

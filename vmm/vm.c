@@ -19,7 +19,9 @@
 #include "vmm/base/bits.h"
 #include "vmm/base/log.h"
 #include "vmm/base/ratelimit.h"
+#include "vmm/host_cpu.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm_cpus.h"
 
 static void on_deadline(void *arg);
 
@@ -40,6 +42,7 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 	vm->metrics = metrics;
 	vm->kernel_fd = -EBADF;
 	vm->initrd_fd = -EBADF;
+	vm->host_cpus = HOST_CPU_ROOT;
 	vm->kvm.fd = -EBADF;
 	vm->fd.fd = -EBADF;
 	config_set_defaults(&vm->config);
@@ -57,35 +60,6 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 	}
 	return vm;
 }
-
-static int chip_set(void *chip, uint32_t gsi, bool level)
-{
-	const struct vm *vm = chip;
-
-	return kvm_irq_line(vm->fd, gsi, level);
-}
-
-static const struct irq_ops chip_ops = { .set = chip_set };
-
-void vm_irq_line_init(struct vm *vm, struct irq_line *line, uint32_t gsi)
-{
-	*line = (struct irq_line){
-		.ops = &chip_ops,
-		.chip = vm,
-		.gsi = gsi,
-		.raised = gsi < VM_IRQ_LINES ? &vm->irq_counts[gsi].triggers : NULL,
-	};
-}
-
-static int assign_doorbell(void *arg, enum bus_kind kind, uint64_t address, unsigned width,
-			   uint64_t value, int fd, bool on)
-{
-	const struct vm *vm = arg;
-
-	return kvm_ioeventfd(vm->fd, kind == BUS_PIO, address, width, value, fd, on);
-}
-
-static const struct doorbell_ops doorbell_ops = { .assign = assign_doorbell };
 
 /* Steps of construction. Each may fail half-way; vm_unmake() takes any state. */
 
@@ -172,7 +146,7 @@ static int make_devices(struct vm *vm, struct error *err)
 				      &vm->irq_counts[i]) < 0)
 			return error_set(err, -ENOMEM, "no memory for metrics");
 	}
-	vm->doorbells = (struct doorbells){ .ops = &doorbell_ops, .vm = vm };
+	vm->doorbells = (struct doorbells){ .ops = &vm_doorbell_ops, .vm = vm };
 	vm->env = (struct device_env){
 		.mem = &vm->mem,
 		.doorbells = &vm->doorbells,
@@ -203,7 +177,8 @@ static int make(struct vm *vm, struct error *err)
 	if (ret == 0)
 		ret = make_memory(vm, err); /* 2: guest RAM and its slots */
 	if (ret == 0)
-		ret = arch_vm_init(vm, err); /* 3: interrupt controllers and timers */
+		ret = vm_cpus_make(vm, err) ?: arch_vm_init(vm, err); /* 3: topology, interrupt
+								       * controllers, timers */
 	if (ret == 0)
 		arch_spin_apply(vm);
 	if (ret == 0)
@@ -424,6 +399,8 @@ static void all_set_up(struct vm *vm)
 		if (vm->vcpus[i]->setup_code < 0)
 			vm->start_error = vm->vcpus[i]->setup_error;
 	}
+	if (vm->start_error.code == 0)
+		vm->start_error.code = vm_cpus_pin_all(vm, &vm->start_error);
 	if (vm->start_error.code < 0)
 		stop_vcpus(vm);
 	else

@@ -25,6 +25,7 @@
 #include "vmm/spin.h"
 #include "vmm/spin_controller.h"
 #include "vmm/spin_observe.h"
+#include "vmm/topology.h"
 #include "vmm/vcpu_work.h"
 #include "vmm/vm_state.h"
 
@@ -63,6 +64,9 @@ struct vm {
 
 	/* main thread only */
 	struct vm_config config;
+	const char *host_cpus; /* HOST_CPU_ROOT; tests have a folder of their own */
+	struct topology_host host;
+	bool host_is_known; /* its caches are read when they are first asked for */
 	void *drive_backends[LIMIT_DRIVES]; /* opened when configured, same index */
 	void *net_backends[LIMIT_NETS];
 	int kernel_fd;
@@ -81,6 +85,7 @@ struct vm {
 	uint32_t waiter_count;
 
 	/* made by vm_start(), constant while vCPUs run */
+	struct topology topology;
 	struct kvm_fd kvm;
 	struct kvm_fd fd;
 	struct guest_mem mem;
@@ -113,6 +118,8 @@ struct vm *vm_new(const char *id, struct event_loop *loop, const struct kvm_ops 
 /* vCPUs must have stopped (vm_state VM_ENDED or never started). NULL allowed. */
 struct vm *vm_free(struct vm *vm);
 
+/* vm_lines.c. The doorbells of a VM, which is the table's `vm`. */
+extern const struct doorbell_ops vm_doorbell_ops;
 /* A line on this VM's interrupt controllers. */
 void vm_irq_line_init(struct vm *vm, struct irq_line *line, uint32_t gsi);
 

@@ -60,6 +60,37 @@ static void smallest_file_has_drives_and_boot_source(void **state)
 	assert_non_null(strstr(err.text, "missing field `boot-source`"));
 }
 
+static void topology_is_applied_after_the_machine(void **state)
+{
+	static const char format[] = "{\"topology\":{\"sockets\":%d},\"drives\":[]," BOOT ","
+				     "\"machine-config\":{\"vcpu_count\":4,\"mem_size_mib\":64}}";
+	char text[256];
+
+	snprintf(text, sizeof(text), format, 4);
+	assert_int_equal(load(text), 0);
+	assert_string_equal(vm.calls[1], "put_topology");
+	assert_int_equal(vm.config.topology.sockets.value, 4);
+	snprintf(text, sizeof(text), format, 3);
+	assert_int_equal(load(text), -EINVAL);
+	assert_non_null(strstr(err.text, "Topology error: sockets: "));
+}
+
+static void affinity_is_taken_from_the_file(void **state)
+{
+	assert_int_equal(load("{\"affinity\":{\"vcpus\":[{\"index\":1,\"cpus\":[2,3]}],\"devices\":"
+			      "[{\"device\":\"virtio-blk:a\",\"cpus\":[4]}]},\"drives\":[]," BOOT "}"),
+			 0);
+	assert_int_equal(fake_control_called(&vm, "put_vcpu_affinity"), 1);
+	assert_string_equal(vm.pinned_name, "virtio-blk:a");
+	assert_true(CPU_ISSET(4, &vm.pinned));
+	assert_int_equal(load("{\"affinity\":{\"vcpus\":[{\"index\":32,\"cpus\":[0]}]},\"drives\":[],"
+			      BOOT "}"), -EINVAL);
+	vm.code = -EINVAL;
+	assert_int_equal(load("{\"affinity\":{\"vcpus\":[{\"index\":0,\"cpus\":[0]}]},\"drives\":[],"
+			      BOOT "}"), -EINVAL);
+	assert_string_equal(err.text, "Affinity error: told to fail");
+}
+
 static void parts_are_applied_in_their_order(void **state)
 {
 	static const char *const order[] = { "put_logger", "put_metrics", "put_machine",
@@ -209,6 +240,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(smallest_file_has_drives_and_boot_source),
 		TEST(parts_are_applied_in_their_order),
+		TEST(topology_is_applied_after_the_machine),
+		TEST(affinity_is_taken_from_the_file),
 		TEST(the_clock_may_be_given_too),
 		TEST(the_spin_policy_may_be_given_too),
 		TEST(nulls_stand_for_absent_parts),

@@ -323,9 +323,50 @@ static void logger_starts_from_level_info(void **state)
 	assert_int_equal(l.level, LOG_LEVEL_INFO);
 }
 
+static int read_cpus(const char *text, struct affinity_params *out, struct field_error *err)
+{
+	return fields_read_text(&cpus_table, text, strlen(text), &limits, FIELDS_WHOLE, out, NULL,
+				err);
+}
+
+static void cpus_are_read_into_a_set_and_printed(void **state)
+{
+	struct affinity_params p;
+	struct field_error err;
+	struct buf out;
+
+	assert_int_equal(read_cpus("{\"cpus\":[1023,0,5,0]}", &p, &err), 0);
+	assert_int_equal(CPU_COUNT(&p.cpus), 3);
+	buf_init(&out, 256);
+	fields_print(&cpus_table, &p, &out);
+	assert_string_equal(buf_text(&out), "{\"cpus\":[0,5,1023]}");
+	fields_print_cpus(NULL, &out);
+	assert_non_null(strstr(buf_text(&out), "}null"));
+	buf_fini(&out);
+}
+
+static void cpus_that_are_none_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"{\"cpus\":[]}",     "{\"cpus\":[1024]}", "{\"cpus\":[-1]}", "{\"cpus\":[1,null]}",
+		"{\"cpus\":[\"1\"]}", "{\"cpus\":[1.0]}",  "{\"cpus\":1}",    "{\"cpus\":\"0-3\"}",
+		"{\"cpus\":null}",   "{}",               "{\"cpus\":[18446744073709551615]}",
+	};
+	struct affinity_params p;
+	struct field_error err;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(read_cpus(bad[i], &p, &err), -EINVAL);
+		assert_string_equal(err.field, "cpus");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cpus_are_read_into_a_set_and_printed),
+		cmocka_unit_test(cpus_that_are_none_are_refused),
 		cmocka_unit_test(every_kind_is_read),
 		cmocka_unit_test(absent_fields_are_zero),
 		cmocka_unit_test(null_counts_as_absent),

@@ -42,6 +42,12 @@ static const struct sample {
 	{ "GET /v1/devices", "/v1/devices", NULL, 0 },
 	{ "GET /v1/vcpus", "/v1/vcpus", NULL, 0 },
 	{ "GET /v1/vcpus/0", "/v1/vcpus/{id}", NULL, 0 },
+	{ "GET /v1/vcpus/0/affinity", "/v1/vcpus/{id}/affinity", NULL, 0 },
+	{ "PUT /v1/vcpus/0/affinity", "/v1/vcpus/{id}/affinity", "{\"cpus\":[0]}", 0 },
+	{ "GET /v1/devices/rtc/affinity", "/v1/devices/{id}/affinity", NULL, 0 },
+	{ "PUT /v1/devices/rtc/affinity", "/v1/devices/{id}/affinity", "{\"cpus\":[0]}", 0 },
+	{ "GET /v1/topology", "/v1/topology", NULL, 0 },
+	{ "PUT /v1/topology", "/v1/topology", "{\"caches\":{\"l3\":{\"enabled\":false}}}", 0 },
 	{ "GET /v1/locks", "/v1/locks", NULL, 0 },
 	{ "PUT /v1/locks", "/v1/locks", "{\"profiling\":false}", 0 },
 	{ "PUT /v1/serial", "/v1/serial", "{\"console\":\"None\"}", 0 },
@@ -367,9 +373,9 @@ static void v1_vcpus_show_exits_by_reason(void **state)
 	w->vm.vcpus[0] = (struct control_vcpu_info){ 0, 100, "running", 7 };
 	w->vm.vcpus[1] = (struct control_vcpu_info){ 1, 101, "created", 0 };
 	assert_int_equal(wire_send(w, "GET /v1/vcpus", NULL), 200);
-	assert_string_equal(w->body, "{\"vcpus\":[{\"index\":0,\"tid\":100,\"state\":\"running\","
+	assert_string_equal(w->body, "{\"vcpus\":[{\"index\":0,\"tid\":100,\"state\":\"running\",\"affinity\":null,"
 				     "\"exits\":{\"total\":7,\"by_reason\":{\"io\":6,\"hlt\":1}}" NO_STATS "},"
-				     "{\"index\":1,\"tid\":101,\"state\":\"created\",\"exits\":"
+				     "{\"index\":1,\"tid\":101,\"state\":\"created\",\"affinity\":null,\"exits\":"
 				     "{\"total\":0,\"by_reason\":{}}" NO_STATS "}]}");
 }
 
@@ -385,9 +391,9 @@ static void v1_devices_show_place_and_thread(void **state)
 	assert_int_equal(wire_send(w, "GET /v1/devices", NULL), 200);
 	assert_string_equal(w->body, "{\"devices\":[{\"id\":\"serial\",\"type\":\"uart16550\","
 				     "\"status\":\"active\",\"base\":1016,\"size\":8,\"gsi\":4,"
-				     "\"tid\":77},{\"id\":\"timer\",\"type\":\"boot-timer\","
+				     "\"tid\":77,\"affinity\":null},{\"id\":\"timer\",\"type\":\"boot-timer\","
 				     "\"status\":\"inactive\",\"base\":4096,\"size\":1,"
-				     "\"gsi\":null,\"tid\":null}]}");
+				     "\"gsi\":null,\"tid\":null,\"affinity\":null}]}");
 }
 
 static void v1_serial_wants_a_path_only_where_there_is_one(void **state)

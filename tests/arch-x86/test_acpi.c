@@ -10,6 +10,7 @@
 
 #include "arch-x86/acpi.h"
 #include "arch-x86/layout.h"
+#include "vmm/config.h"
 
 extern char **environ;
 
@@ -28,6 +29,23 @@ static int build(uint32_t vcpus, bool smt, uint32_t slot_count)
 	topology_init(&topology, vcpus, smt);
 	acpi_image_fini(&image);
 	return acpi_image_init(&image, &c, &err);
+}
+
+/* Two sockets of two dies, RAM on both sides of the hole. */
+static void build_numa(enum topology_level node)
+{
+	static const struct guest_mem_range ram[] = { { 0, 3 * GIB }, { 4 * GIB, 1 * GIB } };
+	const struct topology_config asked = {
+		.sockets = { 2, true }, .dies = { 2, true }, .numa.node = node, .has_numa = true,
+	};
+	const struct machine_config m = { .vcpu_count = 12, .mem_size_mib = 4096 };
+	static const struct topology_host unknown;
+	struct acpi_config c = { .topology = &topology, .ram = ram, .ram_count = 2 };
+	struct error err;
+
+	assert_int_equal(topology_build(&topology, &asked, &m, &unknown, &err), 0);
+	acpi_image_fini(&image);
+	assert_int_equal(acpi_image_init(&image, &c, &err), 0);
 }
 
 static int free_image(void **state)
@@ -65,10 +83,11 @@ static void checksums_are_right_for_all_vcpu_counts(void **state)
 
 static void headers_tell_signature_and_length(void **state)
 {
-	static const char *const signatures[] = { "RSD ", "DSDT", "FACP", "APIC", "XSDT" };
+	static const char *const signatures[] = { "RSD ", "DSDT", "FACP", "APIC", "SRAT",
+						 "SLIT", "XSDT" };
 	uint32_t t;
 
-	assert_int_equal(build(2, false, 3), 0);
+	build_numa(TOPOLOGY_DIE);
 	for (t = 0; t < ACPI_TABLES; t++) {
 		assert_memory_equal(table(t), signatures[t], 4);
 		if (t != ACPI_RSDP)
@@ -173,6 +192,80 @@ static void madt_has_the_ioapic_and_no_pic(void **state)
 	assert_int_equal(load_le32(e + 8), 0);
 }
 
+static void without_nodes_there_is_no_srat(void **state)
+{
+	assert_int_equal(build(4, false, 0), 0);
+	assert_int_equal(image.tables[ACPI_SRAT].size, 0);
+	assert_int_equal(image.tables[ACPI_SLIT].size, 0);
+}
+
+static void xsdt_lists_the_tables_of_a_numa_machine(void **state)
+{
+	build_numa(TOPOLOGY_DIE);
+	assert_int_equal(image.tables[ACPI_XSDT].size, 36 + 4 * 8);
+	assert_int_equal(load_le64(table(ACPI_XSDT) + 52), gpa(ACPI_SRAT));
+	assert_int_equal(load_le64(table(ACPI_XSDT) + 60), gpa(ACPI_SLIT));
+	assert_int_equal(test_sum(table(ACPI_SRAT), image.tables[ACPI_SRAT].size), 0);
+	assert_int_equal(test_sum(table(ACPI_SLIT), image.tables[ACPI_SLIT].size), 0);
+}
+
+static void srat_puts_each_processor_on_its_node(void **state)
+{
+	uint32_t i;
+
+	build_numa(TOPOLOGY_DIE);
+	assert_int_equal(load_le32(table(ACPI_SRAT) + 36), 1);
+	for (i = 0; i < 12; i++) {
+		const uint8_t *e = table(ACPI_SRAT) + 48 + i * 16;
+
+		assert_int_equal(e[0], 0);
+		assert_int_equal(e[1], 16);
+		assert_int_equal(e[2], i / 3);
+		assert_int_equal(e[3], topology_apic_id(&topology, i));
+		assert_int_equal(load_le32(e + 4), 1);
+	}
+}
+
+static void memory_entry_is(uint32_t at, uint32_t node, uint64_t base, uint64_t size)
+{
+	const uint8_t *e = table(ACPI_SRAT) + 48 + 12 * 16 + at * 40;
+
+	assert_int_equal(e[0], 1);
+	assert_int_equal(e[1], 40);
+	assert_int_equal(load_le32(e + 2), node);
+	assert_int_equal(load_le64(e + 8), base);
+	assert_int_equal(load_le64(e + 16), size);
+	assert_int_equal(load_le32(e + 28), 1);
+}
+
+static void srat_gives_all_memory_to_nodes(void **state)
+{
+	uint32_t i;
+
+	build_numa(TOPOLOGY_SOCKET);
+	memory_entry_is(0, 0, 0, 2 * GIB);
+	memory_entry_is(1, 1, 2 * GIB, 1 * GIB); /* the second node lies around the hole */
+	memory_entry_is(2, 1, 4 * GIB, 1 * GIB);
+	assert_int_equal(image.tables[ACPI_SRAT].size, 48 + 12 * 16 + 3 * 40);
+	build_numa(TOPOLOGY_DIE);
+	for (i = 0; i < 4; i++)
+		memory_entry_is(i, i, i < 3 ? i * GIB : 4 * GIB, 1 * GIB);
+}
+
+static void slit_is_nearest_to_itself_and_then_to_the_socket(void **state)
+{
+	static const uint8_t dies[] = { 10, 12, 20, 20, 12, 10, 20, 20,
+					20, 20, 10, 12, 20, 20, 12, 10 };
+	static const uint8_t sockets[] = { 10, 20, 20, 10 };
+
+	build_numa(TOPOLOGY_DIE);
+	assert_int_equal(load_le64(table(ACPI_SLIT) + 36), 4);
+	assert_memory_equal(table(ACPI_SLIT) + 44, dies, sizeof(dies));
+	build_numa(TOPOLOGY_SOCKET);
+	assert_int_equal(load_le64(table(ACPI_SLIT) + 36), 2);
+	assert_memory_equal(table(ACPI_SLIT) + 44, sockets, sizeof(sockets));
+}
+
 static void large_ids_are_told_as_x2apic(void **state)
 {
 	struct acpi_config c = { .topology = &topology };
@@ -189,6 +282,14 @@ static void large_ids_are_told_as_x2apic(void **state)
 	assert_int_equal(load_le32(e + 4), 255);
 	assert_int_equal(load_le32(e + 16 + 4), 256);
 	assert_int_equal(load_le32(e + 16 + 12), 256);
+	topology.node = TOPOLOGY_SOCKET;
+	topology.node_count = 2;
+	acpi_image_fini(&image);
+	assert_int_equal(acpi_image_init(&image, &c, &err), 0);
+	e = table(ACPI_SRAT) + 48 + 255 * 16 + 24;
+	assert_int_equal(e[0], 2);
+	assert_int_equal(load_le32(e + 4), 1);
+	assert_int_equal(load_le32(e + 8), 256);
 }
 
 static void dsdt_has_the_legacy_devices(void **state)
@@ -254,7 +355,7 @@ static void tables_are_written_where_guests_search(void **state)
 /* Runs iasl in `folder`; its status, or -1 where there is none. Output goes to a file. */
 static int run_iasl(const char *folder)
 {
-	char command[] = "cd \"$0\" && exec iasl -d dsdt.aml facp.aml apic.aml xsdt.aml >out 2>&1";
+	char command[] = "cd \"$0\" && exec iasl -d *.aml >out 2>&1";
 	char shell[] = "sh", flag[] = "-c", where[256];
 	char *argv[] = { shell, flag, command, where, NULL };
 	pid_t pid;
@@ -291,6 +392,7 @@ static void remove_folder(int folder, const char *path)
 {
 	static const char *const files[] = { "dsdt.aml", "dsdt.dsl", "facp.aml", "facp.dsl",
 					     "apic.aml", "apic.dsl", "xsdt.aml", "xsdt.dsl",
+					     "srat.aml", "srat.dsl", "slit.aml", "slit.dsl",
 					     "out" };
 	size_t i;
 
@@ -302,7 +404,7 @@ static void remove_folder(int folder, const char *path)
 
 static void disassembler_reads_them(void **state)
 {
-	static char out[65536], dsdt[65536];
+	static char out[65536], dsdt[65536], srat[65536];
 	char path[] = "/tmp/lull-acpi.XXXXXX";
 	int folder, status;
 
@@ -312,10 +414,14 @@ static void disassembler_reads_them(void **state)
 	write_table(folder, "dsdt.aml", ACPI_DSDT);
 	write_table(folder, "facp.aml", ACPI_FADT);
 	write_table(folder, "apic.aml", ACPI_MADT);
+	build_numa(TOPOLOGY_DIE);
 	write_table(folder, "xsdt.aml", ACPI_XSDT);
+	write_table(folder, "srat.aml", ACPI_SRAT);
+	write_table(folder, "slit.aml", ACPI_SLIT);
 	status = run_iasl(path);
 	read_text(folder, "out", out, sizeof(out));
 	read_text(folder, "dsdt.dsl", dsdt, sizeof(dsdt));
+	read_text(folder, "srat.dsl", srat, sizeof(srat));
 	remove_folder(folder, path);
 	if (status < 0) {
 		print_message("skipped: iasl (package acpica-tools) is not installed\n");
@@ -326,6 +432,7 @@ static void disassembler_reads_them(void **state)
 	assert_null(strstr(out, "arning"));
 	assert_contains(dsdt, "Name (_HID, \"LNRO0005\")");
 	assert_contains(dsdt, "EisaId (\"PNP0501\")");
+	assert_contains(srat, "Subtable Type : 01 [Memory Affinity]");
 }
 
 #define TEST(function) cmocka_unit_test_teardown(function, free_image)
@@ -342,6 +449,11 @@ int main(void)
 		TEST(fadt_tells_which_legacy_devices_there_are),
 		TEST(madt_has_the_topologys_ids),
 		TEST(madt_has_the_ioapic_and_no_pic),
+		TEST(without_nodes_there_is_no_srat),
+		TEST(xsdt_lists_the_tables_of_a_numa_machine),
+		TEST(srat_puts_each_processor_on_its_node),
+		TEST(srat_gives_all_memory_to_nodes),
+		TEST(slit_is_nearest_to_itself_and_then_to_the_socket),
 		TEST(large_ids_are_told_as_x2apic),
 		TEST(dsdt_has_the_legacy_devices),
 		TEST(dsdt_has_every_virtio_device),

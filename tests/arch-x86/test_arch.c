@@ -223,10 +223,10 @@ static void vcpu_ids_are_apic_ids(void **state)
 	make(6);
 	rig.vm->config.machine.smt = true;
 	assert_int_equal(vm_rig_start(&rig), 0);
-	assert_int_equal(rig.vm->arch->topology.threads, 2);
+	assert_int_equal(rig.vm->topology.threads, 2);
 	for (i = 0; i < 6; i++)
 		assert_int_equal(rig.vm->vcpus[i]->id,
-				 topology_apic_id(&rig.vm->arch->topology, i));
+				 topology_apic_id(&rig.vm->topology, i));
 }
 
 static void only_the_first_vcpu_is_given_a_start(void **state)

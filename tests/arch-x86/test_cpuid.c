@@ -255,22 +255,22 @@ static void cache_sizes_are_the_models(void **state)
 		build(v ? AMD_B : INTEL_B, 4, false, 0);
 		for (i = 0; i < TOPOLOGY_CACHES; i++)
 			assert_int_equal(size_of(leaf(functions[v], i)),
-					 topology.caches[i].size_kib * KIB);
+					 topology.caches[i].geometry.size_kib * KIB);
 	}
 }
 
 static void old_cache_leaves_tell_the_same_sizes(void **state)
 {
 	build(AMD_B, 4, false, 0);
-	assert_int_equal(leaf(0x80000005, 0)->ecx >> 24, topology.caches[TOPOLOGY_L1D].size_kib);
-	assert_int_equal(leaf(0x80000005, 0)->edx >> 24, topology.caches[TOPOLOGY_L1I].size_kib);
-	assert_int_equal(leaf(0x80000006, 0)->ecx >> 16, topology.caches[TOPOLOGY_L2].size_kib);
+	assert_int_equal(leaf(0x80000005, 0)->ecx >> 24, topology.caches[TOPOLOGY_L1D].geometry.size_kib);
+	assert_int_equal(leaf(0x80000005, 0)->edx >> 24, topology.caches[TOPOLOGY_L1I].geometry.size_kib);
+	assert_int_equal(leaf(0x80000006, 0)->ecx >> 16, topology.caches[TOPOLOGY_L2].geometry.size_kib);
 	assert_int_equal((leaf(0x80000006, 0)->edx >> 18) * 512,
-			 topology.caches[TOPOLOGY_L3].size_kib);
+			 topology.caches[TOPOLOGY_L3].geometry.size_kib);
 	assert_int_equal(leaf(0x80000006, 0)->edx >> 12 & 0xF, 8); /* 16 ways */
 	assert_int_equal(leaf(0x80000005, 0)->eax, 0xFF40FF40);    /* TLBs stay */
 	build(INTEL_B, 4, false, 0);
-	assert_int_equal(leaf(0x80000006, 0)->ecx, topology.caches[TOPOLOGY_L2].size_kib << 16 |
+	assert_int_equal(leaf(0x80000006, 0)->ecx, topology.caches[TOPOLOGY_L2].geometry.size_kib << 16 |
 							   8 << 12 | 64);
 	assert_int_equal(leaf(0x80000006, 0)->edx, 0);
 }
@@ -281,7 +281,7 @@ static void missing_third_level_is_told_as_missing(void **state)
 	struct error err;
 
 	topology_init(&topology, 4, false);
-	topology.caches[TOPOLOGY_L3].size_kib = 0;
+	topology.caches[TOPOLOGY_L3].geometry.size_kib = 0;
 	put_host(AMD_B, 0x10);
 	assert_int_equal(cpuid_build(&table, &c, &err), 0);
 	assert_int_equal(leaf(0x80000006, 0)->edx, 0);

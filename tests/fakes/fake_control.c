@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct topology_host unknown_host;
+
 void fake_control_init(struct vm *vm)
 {
 	memset(vm, 0, sizeof(*vm));
@@ -177,12 +179,34 @@ int control_get_device(const struct vm *vm, size_t index, struct control_device_
 int control_put_machine(struct vm *vm, const struct machine_config *m, struct error *err)
 {
 	int ret = note(vm, "put_machine", err);
+	struct topology t;
 
 	if (ret == 0)
 		ret = config_check_machine(m, err);
 	if (ret == 0)
+		ret = topology_build(&t, &vm->config.topology, m, &unknown_host, err);
+	if (ret == 0)
 		vm->config.machine = *m;
 	return ret;
+}
+
+int control_put_topology(struct vm *vm, const struct topology_config *c, struct error *err)
+{
+	int ret = note(vm, "put_topology", err);
+	struct topology t;
+
+	if (ret == 0)
+		ret = topology_build(&t, c, &vm->config.machine, &unknown_host, err);
+	if (ret == 0)
+		vm->config.topology = *c;
+	return ret;
+}
+
+void control_get_topology(struct vm *vm, struct topology *ret)
+{
+	(void)topology_build(ret, &vm->config.topology, &vm->config.machine, &unknown_host, NULL);
+	if (vm->l3_groups)
+		topology_narrow_l3(ret, vm->l3_groups);
 }
 
 int control_put_boot_source(struct vm *vm, const struct boot_source_config *b, struct error *err)
@@ -288,6 +312,48 @@ int control_put_metrics(struct vm *vm, const struct metrics_config *m, struct er
 		vm->config.has_metrics = true;
 	}
 	return ret;
+}
+
+static int note_pinned(struct vm *vm, const char *call, const char *name, const cpu_set_t *cpus,
+		       struct error *err)
+{
+	int ret = note(vm, call, err);
+
+	if (ret < 0)
+		return ret;
+	vm->pinned = *cpus;
+	snprintf(vm->pinned_name, sizeof(vm->pinned_name), "%s", name);
+	return 0;
+}
+
+int control_put_vcpu_affinity(struct vm *vm, uint32_t index, const cpu_set_t *cpus,
+			      struct error *err)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "vcpu %u", index);
+	return note_pinned(vm, "put_vcpu_affinity", name, cpus, err);
+}
+
+int control_put_device_affinity(struct vm *vm, const char *name, const cpu_set_t *cpus,
+				struct error *err)
+{
+	return note_pinned(vm, "put_device_affinity", name, cpus, err);
+}
+
+const cpu_set_t *control_vcpu_affinity(const struct vm *vm, uint32_t index)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "vcpu %u", index);
+	return strcmp(name, vm->pinned_name) ? NULL : &vm->pinned;
+}
+
+int control_device_affinity(const struct vm *vm, const char *name, const cpu_set_t **ret,
+			    struct error *err)
+{
+	*ret = strcmp(name, vm->pinned_name) ? NULL : &vm->pinned;
+	return vm->code ? error_set(err, vm->code, "told to fail") : 0;
 }
 
 void control_patch_drive(struct vm *vm, const char *drive_id, const char *path_on_host,

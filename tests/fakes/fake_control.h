@@ -40,6 +40,9 @@ struct vm {
 	char patched_path[LIMIT_PATH];
 	char stop_reason[64];
 
+	const int32_t *l3_groups; /* host caches of the vCPUs; NULL: they are not pinned */
+	cpu_set_t pinned;          /* the CPUs of the last affinity; its vCPU or device */
+	char pinned_name[LIMIT_DEVICE_NAME];
 	struct control_vcpu_info vcpus[4];
 	size_t vcpu_count;
 	struct control_spin_info spin;

@@ -20,7 +20,7 @@ DEVICE_CORE = [
         "device bus irq doorbell guest_mem event_loop device_thread metrics config limits"
     ).split()
 ]
-API_CORE = ["vmm/%s.h" % name for name in "control config limits metrics event_loop".split()]
+API_CORE = ["vmm/%s.h" % name for name in "control config limits metrics event_loop topology".split()]
 ALLOWED = {
     "vmm/base": ["vmm/base/"],
     "vmm": ["vmm/"],

@@ -13,8 +13,25 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 	if (!err)
 		return code;
 	err->code = code;
+	err->field = NULL;
 	va_start(args, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, args);
+	va_end(args);
+	return code;
+}
+
+int error_set_field(struct error *err, int code, const char *field, const char *fmt, ...)
+{
+	va_list args;
+	size_t used;
+
+	if (!err)
+		return code;
+	error_set(err, code, "%s: ", field);
+	err->field = field;
+	used = strlen(err->text);
+	va_start(args, fmt);
+	vsnprintf(err->text + used, sizeof(err->text) - used, fmt, args);
 	va_end(args);
 	return code;
 }
@@ -35,6 +52,7 @@ int error_set_errno(struct error *err, int code, const char *fmt, ...)
 	if (!err)
 		return code;
 	err->code = code;
+	err->field = NULL;
 	va_start(args, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, args);
 	va_end(args);

@@ -15,12 +15,17 @@
 
 struct error {
 	int code;                  /* negative errno */
+	const char *field;         /* static: the one to blame, "caches.l3.ways"; NULL: none */
 	char text[ERROR_TEXT_MAX]; /* one line, no final newline */
 };
 
 /* Fills `err` (may be NULL) and returns `code`, a negative errno. */
 int error_set(struct error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* As error_set(), with "<field>: " before the text. */
+int error_set_field(struct error *err, int code, const char *field, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /*
  * As error_set(), with ": <meaning of code> (os error N)" after the text; without

@@ -14,6 +14,20 @@ static void set_fills_and_returns_the_code(void **state)
 	assert_string_equal(e.text, "drive a: 7");
 }
 
+static void field_is_named_until_another_error(void **state)
+{
+	struct error e = { 0 };
+
+	assert_int_equal(error_set_field(&e, -EINVAL, "cores", "%d is odd", 7), -EINVAL);
+	assert_string_equal(e.text, "cores: 7 is odd");
+	assert_string_equal(e.field, "cores");
+	error_prefix(&e, "Topology: ");
+	assert_string_equal(e.field, "cores");
+	error_set_errno(&e, -EIO, "disk");
+	assert_null(e.field);
+	assert_int_equal(error_set_field(NULL, -EINVAL, "cores", "x"), -EINVAL);
+}
+
 static void null_error_still_returns_the_code(void **state)
 {
 	assert_int_equal(error_set(NULL, -EINVAL, "x"), -EINVAL);
@@ -68,6 +82,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(set_fills_and_returns_the_code),
+		cmocka_unit_test(field_is_named_until_another_error),
 		cmocka_unit_test(null_error_still_returns_the_code),
 		cmocka_unit_test(errno_text_follows),
 		cmocka_unit_test(long_text_is_cut_and_terminated),
