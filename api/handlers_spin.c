@@ -64,6 +64,14 @@ static void print_halt_poll(struct buf *body, const struct spin_config *asked,
 	buf_printf(body, ",\"max_ns\":%" PRIu32 "}", asked->halt_poll_max_ns);
 }
 
+static void print_polls(struct buf *body, const struct spin_config *asked,
+			const struct control_spin_info *s)
+{
+	buf_printf(body, ",\"register_polls\":{\"park\":%s,\"parked\":%" PRIu64
+		   ",\"changed\":%" PRIu64 "}", asked->park_polls ? "true" : "false",
+		   s->polls_parked, s->polls_changed);
+}
+
 static void print_checks(struct buf *body, const struct vm *vm)
 {
 	static const char *const statuses[] = {
@@ -96,6 +104,7 @@ void handle_v1_get_spin(struct api_call *call)
 	print_mode(&body, asked, &s);
 	print_controls(&body, &s);
 	print_halt_poll(&body, asked, &s);
+	print_polls(&body, asked, &s);
 	print_checks(&body, vm);
 	buf_printf(&body, ",\"controller\":");
 	spin_print_controller(&body, vm);

@@ -235,6 +235,7 @@ static const struct field spin_fields[] = {
 	F_U32("halt_poll_ns", struct spin_config, halt_poll_ns, UINT32_MAX, "u32",
 	      F_HAS(struct spin_config, has_halt_poll_ns)),
 	F_U32("halt_poll_max_ns", struct spin_config, halt_poll_max_ns, UINT32_MAX, "u32"),
+	F_BOOL("park_polls", struct spin_config, park_polls),
 };
 
 const struct field_table spin_table =

@@ -177,6 +177,7 @@ struct spin_config {
 	uint32_t halt_poll_ns;     /* how long KVM may poll at a halt, from the start on */
 	bool has_halt_poll_ns;     /* else it is KVM's default */
 	uint32_t halt_poll_max_ns; /* the most that the controller may make it */
+	bool park_polls; /* vCPUs whose guest polls a register sleep; see vcpu_poll.h */
 };
 
 /*
@@ -220,7 +221,6 @@ struct vm_config {
 	bool has_logger;
 	bool has_metrics;
 	bool boot_timer; /* --boot-timer */
-	bool park_polls; /* vCPUs whose guest polls a register sleep; see vcpu_poll.h */
 };
 
 /* 1 vCPU, 128 MiB, console on stdio, level info. */

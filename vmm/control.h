@@ -81,6 +81,8 @@ struct control_spin_info {
 	const struct spin_control *controls;
 	uint32_t control_count;
 	int64_t halt_poll_ns; /* KVM's limit of polling at a halt; -1: not known */
+	uint64_t polls_parked;  /* of all vCPUs; see vcpu_poll.h */
+	uint64_t polls_changed;
 };
 void control_get_spin(const struct vm *vm, struct control_spin_info *ret);
 /* The controller; pointers as above. */

@@ -7,11 +7,13 @@
 
 #include "vmm/kvm_stats.h"
 #include "vmm/spin_observe.h"
+#include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
 void control_get_spin(const struct vm *vm, struct control_spin_info *ret)
 {
 	const struct spin *s = &vm->spin;
+	uint32_t i;
 
 	*ret = (struct control_spin_info){
 		.mode = s->mode,
@@ -20,6 +22,10 @@ void control_get_spin(const struct vm *vm, struct control_spin_info *ret)
 		.control_count = s->control_count,
 		.halt_poll_ns = s->halt_poll_ns,
 	};
+	for (i = 0; i < vm->vcpu_count; i++) {
+		ret->polls_parked += metric_read(&vm->vcpus[i]->metrics.polls_parked);
+		ret->polls_changed += metric_read(&vm->vcpus[i]->metrics.polls_changed);
+	}
 }
 
 void control_get_spin_controller(const struct vm *vm, struct control_spin_controller *ret)

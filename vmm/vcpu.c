@@ -107,7 +107,7 @@ struct vcpu *vcpu_new(struct vm *vm, uint32_t index, struct error *err)
 	v->coalesced = &vm->coalesced;
 	v->ring = v->coalesced->ring;
 	v->handle_exit = big_lock_is_on()	? vcpu_handle_exit_big_locked :
-			 vm->config.park_polls	? vcpu_handle_exit_polled :
+			 vm->config.spin.park_polls	? vcpu_handle_exit_polled :
 						  vcpu_handle_exit;
 	snprintf(v->name, sizeof(v->name), "vcpu %u", index);
 	lock_init(&v->lock, LOCK_LEVEL_VM, "vcpu", v->name);

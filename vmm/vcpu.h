@@ -45,6 +45,8 @@ struct vcpu_metrics {
 	metric exit_mmio_read;
 	metric exit_mmio_write;
 	metric failures;
+	metric polls_parked;  /* times that it slept since its guest polled a register */
+	metric polls_changed; /* times that it did not, as the register had just changed */
 };
 
 enum vcpu_state { VCPU_CREATED, VCPU_RUNNING, VCPU_PARKED, VCPU_STOPPED };

@@ -21,6 +21,8 @@ const struct metric_field vcpu_metric_fields[] = {
 	METRIC(struct vcpu_metrics, exit_mmio_read),
 	METRIC(struct vcpu_metrics, exit_mmio_write),
 	METRIC(struct vcpu_metrics, failures),
+	METRIC(struct vcpu_metrics, polls_parked),
+	METRIC(struct vcpu_metrics, polls_changed),
 	{ 0 },
 };
 

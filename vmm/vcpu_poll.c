@@ -211,10 +211,10 @@ int vcpu_poll_park(struct vcpu *v)
 		return ret;
 	atomic_fetch_or(&p->watch->parked, bit);
 	if (atomic_load(&p->watch->generation) != p->generation) {
-		metric_count(&p->changed);
+		metric_count(&v->metrics.polls_changed);
 		ret = kvm_vcpu_run(v->fd);
 	} else {
-		metric_count(&p->parked);
+		metric_count(&v->metrics.polls_parked);
 		ret = run_halted(v, bound);
 	}
 	atomic_fetch_and(&p->watch->parked, ~bit);

@@ -23,7 +23,6 @@
 
 #include "vmm/arch.h"
 #include "vmm/bus.h"
-#include "vmm/metrics.h"
 
 #define VCPU_POLL_READS 8             /* alike, before the vCPU is parked */
 #define VCPU_POLL_GAP_NS 100000ull    /* between two of them at most, on average */
@@ -32,7 +31,7 @@
 
 struct vcpu;
 
-/* Of one vCPU; its own thread's, but for the counters. */
+/* Of one vCPU; its own thread's. */
 struct vcpu_poll {
 	uint64_t address; /* of the last read */
 	uint64_t value;   /* that it gave */
@@ -46,10 +45,6 @@ struct vcpu_poll {
 	bool has_timer;
 	volatile bool is_bounded; /* its timer may still come: for the handler of the signal */
 	timer_t timer; /* kicks the thread when the bound is over */
-
-	/* read by any thread */
-	metric parked; /* times */
-	metric changed; /* of them, ended or prevented by the device */
 };
 
 /*

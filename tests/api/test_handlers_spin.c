@@ -59,6 +59,17 @@ static void before_the_start_nothing_is_in_force(void **state)
 	assert_body_has(w, "{\"mode\":{\"asked\":\"auto\",\"in_force\":null,\"why\":\"\"},"
 			   "\"controls\":[],\"halt_poll\":{\"asked_ns\":null,"
 			   "\"in_force_ns\":null,\"max_ns\":1000000}");
+	assert_body_has(w, "\"register_polls\":{\"park\":false,\"parked\":0,\"changed\":0}");
+}
+
+static void parking_of_polls_is_asked_for(void **state)
+{
+	struct wire *w = *state;
+
+	w->vm.phase = CONTROL_NOT_STARTED;
+	assert_int_equal(wire_send(w, "PUT /v1/spin", "{\"park_polls\":true}"), 204);
+	assert_true(w->vm.config.spin.park_polls);
+	assert_int_equal(wire_send(w, "PUT /v1/spin", "{\"park_polls\":1}"), 422);
 }
 
 static void each_control_tells_asked_granted_and_why(void **state)
@@ -187,6 +198,7 @@ int main(void)
 		TEST(bad_fields_are_told_apart),
 		TEST(a_running_vm_keeps_its_policy),
 		TEST(before_the_start_nothing_is_in_force),
+		TEST(parking_of_polls_is_asked_for),
 		TEST(each_control_tells_asked_granted_and_why),
 		TEST(vcpus_show_what_is_seen_of_them),
 		TEST(what_is_not_seen_is_null),

@@ -32,7 +32,7 @@ static int make(void **state)
 	rig.vm->kernel_fd = elf_image_file(&e);
 	rig.vm->config.has_boot_source = true;
 	rig.vm->config.serial.console = CONSOLE_NONE;
-	rig.vm->config.park_polls = true;
+	rig.vm->config.spin.park_polls = true;
 	return 0;
 }
 
@@ -52,14 +52,9 @@ static void start(const struct fake_step *steps, size_t count)
 
 #define START(steps) start(steps, ARRAY_SIZE(steps))
 
-static const struct vcpu_poll *poll(void)
-{
-	return &rig.vm->vcpus[0]->poll;
-}
-
 static uint64_t parked(void)
 {
-	return metric_read(&poll()->parked);
+	return metric_read(&rig.vm->vcpus[0]->metrics.polls_parked);
 }
 
 static uint64_t exits(void)
@@ -93,7 +88,7 @@ static void a_guest_that_polls_makes_few_exits(void **state)
 
 static void without_the_option_it_is_not_parked(void **state)
 {
-	rig.vm->config.park_polls = false;
+	rig.vm->config.spin.park_polls = false;
 	START(poll_lsr);
 	vm_rig_run_for(&rig, 20);
 	assert_int_equal(parked(), 0);
