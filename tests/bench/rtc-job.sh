@@ -19,7 +19,7 @@ count() {
 	for value in 2 3; do
 		events=$tracing/mark-$value/events
 		mkdir "$tracing/mark-$value" &&
-			echo 'hist:keys=reason' >"$events/$user/trigger" &&
+			echo 'hist:keys=reason if errno >= 0' >"$events/$user/trigger" &&
 			echo 'hist:keys=common_pid' >"$events/$futex/trigger" || exit 1
 		for event in "$user" "$futex"; do
 			echo "disable_hist:$(echo "$event" | tr / :) if port == 0xf4 && val == $value" \

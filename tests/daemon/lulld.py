@@ -223,7 +223,29 @@ class Daemon:
         try:
             return self.process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
-            self.test.fail("the daemon does not end")
+            self.test.fail("the daemon does not end: " + self.threads())
+
+    def threads(self):
+        """What its threads are doing, as far as the kernel tells: name, state, system call."""
+        folder = "/proc/%d/task" % self.process.pid
+        rows = []
+        for tid in os.listdir(folder):
+            row = []
+            for name in ("comm", "wchan", "syscall"):
+                try:
+                    with open(os.path.join(folder, tid, name)) as file:
+                        row.append(file.read().strip())
+                except OSError as error:
+                    row.append(error.strerror)
+            rows.append(" ".join(row))
+        return "; ".join(rows)
+
+    def wait_for_thread(self, name):
+        """Until it has a thread of that name, which GET /v1/vcpus cannot tell without a socket."""
+        end = time.monotonic() + TIMEOUT
+        while " %s " % name not in " %s " % self.threads().replace(";", " "):
+            self.test.assertLess(time.monotonic(), end, "no thread \"%s\"" % name)
+            time.sleep(0.01)
 
     def kill(self, signo=signal.SIGTERM):
         """Sends a signal and waits: (exit status, seconds)."""

@@ -111,7 +111,7 @@ class Stop(DaemonTest):
         for signo in EXPECTED:
             d = Daemon(self, "--no-api", "--config-file", "c", api=False, guest="spin", wait=False,
                        folder=self.folder_with_config())
-            time.sleep(0.1)
+            d.wait_for_thread("vcpu 0")
             status, seconds = d.kill(signo)
             self.assertEqual(status, EXPECTED[signo])
             self.assertLess(seconds, STOP_LIMIT)
